@@ -1,0 +1,8 @@
+module github.com/mur-capsules/mur/mur-stage
+
+go 1.26
+
+require (
+	github.com/rogpeppe/go-internal v1.16.0
+	github.com/urfave/cli/v2 v2.27.7
+)

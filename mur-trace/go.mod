@@ -1,0 +1,9 @@
+module github.com/mur-capsules/mur/mur-trace
+
+go 1.26
+
+require (
+	github.com/itchyny/gojq v0.12.20
+	github.com/rogpeppe/go-internal v1.16.0
+	github.com/urfave/cli/v2 v2.27.7
+)
