@@ -1,3 +1,3 @@
 module github.com/mur-capsules/mur/examples
 
-go 1.26
+go 1.26.0

@@ -1,6 +1,6 @@
 module github.com/mur-capsules/mur/mur-trace
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/itchyny/gojq v0.12.20
