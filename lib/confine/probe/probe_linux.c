@@ -1,0 +1,311 @@
+// The children below are forked from a process with many threads, so they call
+// nothing that takes a lock: system calls, and string work on their own stack.
+#define _GNU_SOURCE
+#include "probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/rtnetlink.h>
+#include <linux/seccomp.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Numbers and structures that older headers lack; the same on every architecture.
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#define SYS_landlock_add_rule 445
+#define SYS_landlock_restrict_self 446
+#endif
+#ifndef SYS_open_tree
+#define SYS_open_tree 428
+#endif
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+#define MUR_OPEN_TREE_CLONE 1
+#define MUR_MOUNT_ATTR_IDMAP 0x00100000
+struct mur_mount_attr {
+	uint64_t attr_set, attr_clr, propagation, userns_fd;
+};
+// All rights of Landlock's first version: bits 0 to 12.
+#define MUR_LANDLOCK_V1 ((1ULL << 13) - 1)
+
+#define TRY(s, call)                        \
+	do {                                    \
+		if ((call) < 0) {                   \
+			r->step = (s);                  \
+			r->err = errno;                 \
+			return;                         \
+		}                                   \
+	} while (0)
+
+static int put(const char *path, const char *text, size_t n) {
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ssize_t w = write(fd, text, n);
+	int e = errno;
+	close(fd);
+	errno = e;
+	return w == (ssize_t)n ? 0 : -1;
+}
+
+// "<id> <id> 1"
+static size_t identity(char *out, unsigned id) {
+	char d[12];
+	size_t n = 0, k = 0;
+	do {
+		d[n++] = '0' + id % 10;
+	} while ((id /= 10) > 0);
+	for (int twice = 0; twice < 2; twice++) {
+		for (size_t i = n; i > 0; i--)
+			out[k++] = d[i - 1];
+		out[k++] = ' ';
+	}
+	out[k++] = '1';
+	return k;
+}
+
+// CON-14: the maps hold the ids read before the namespace is made.
+static void enter(struct mur_result *r, int flags, int namespace_step) {
+	char map[32];
+	unsigned uid = getuid(), gid = getgid();
+	TRY(MUR_STEP_USERNS, unshare(CLONE_NEWUSER));
+	TRY(MUR_STEP_SETGROUPS, put("/proc/self/setgroups", "deny", 4));
+	TRY(MUR_STEP_UIDMAP, put("/proc/self/uid_map", map, identity(map, uid)));
+	TRY(MUR_STEP_GIDMAP, put("/proc/self/gid_map", map, identity(map, gid)));
+	TRY(namespace_step, unshare(flags));
+}
+
+static void probe_landlock(struct mur_result *r) {
+	struct landlock_ruleset_attr attr = {.handled_access_fs = MUR_LANDLOCK_V1};
+	int abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	TRY(MUR_STEP_LANDLOCK_VERSION, abi);
+	r->value = abi;
+	int rules = syscall(SYS_landlock_create_ruleset, &attr, sizeof attr.handled_access_fs, 0);
+	TRY(MUR_STEP_LANDLOCK_RULESET, rules);
+	struct landlock_path_beneath_attr beneath = {.allowed_access = LANDLOCK_ACCESS_FS_READ_DIR};
+	beneath.parent_fd = open("/proc", O_PATH | O_CLOEXEC);
+	TRY(MUR_STEP_LANDLOCK_RULE, syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0));
+	TRY(MUR_STEP_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	TRY(MUR_STEP_LANDLOCK_RESTRICT, syscall(SYS_landlock_restrict_self, rules, 0));
+	// A domain that hinders nothing is no domain: listing / must fail now.
+	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 || errno != EACCES) {
+		r->step = MUR_STEP_LANDLOCK_EFFECT;
+		r->err = fd >= 0 ? 0 : errno;
+	}
+}
+
+static void probe_seccomp(struct mur_result *r) {
+	struct sock_filter allow[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog prog = {.len = 1, .filter = allow};
+	TRY(MUR_STEP_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	TRY(MUR_STEP_SECCOMP, syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog));
+}
+
+static void probe_mount(struct mur_result *r, const char *base) {
+	enter(r, CLONE_NEWNS, MUR_STEP_PRIVATE);
+	if (r->step)
+		return;
+	TRY(MUR_STEP_PRIVATE, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	TRY(MUR_STEP_TMPFS, mount("tmpfs", base, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k"));
+	TRY(MUR_STEP_CHDIR, chdir(base));
+	TRY(MUR_STEP_OLDROOT, mkdir("old", 0700));
+	TRY(MUR_STEP_OLDROOT, mkdir("bound", 0700));
+	TRY(MUR_STEP_BIND, mount("bound", "bound", NULL, MS_BIND, NULL));
+	TRY(MUR_STEP_REMOUNT, mount(NULL, "bound", NULL, MS_BIND | MS_REMOUNT | MS_NOEXEC | MS_NOSUID | MS_NODEV, NULL));
+	TRY(MUR_STEP_PIVOT, syscall(SYS_pivot_root, ".", "old"));
+	TRY(MUR_STEP_CHDIR, chdir("/"));
+	TRY(MUR_STEP_DETACH, umount2("/old", MNT_DETACH));
+}
+
+// Adds "local default dev lo" of one address family.
+static int route_local(int family) {
+	struct {
+		struct nlmsghdr h;
+		struct rtmsg m;
+		struct rtattr a;
+		int oif;
+	} req = {
+		.h = {.nlmsg_len = sizeof req, .nlmsg_type = RTM_NEWROUTE, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE},
+		.m = {.rtm_family = family, .rtm_table = RT_TABLE_LOCAL, .rtm_protocol = RTPROT_STATIC, .rtm_scope = RT_SCOPE_HOST, .rtm_type = RTN_LOCAL},
+		.a = {.rta_len = RTA_LENGTH(sizeof(int)), .rta_type = RTA_OIF},
+		.oif = 1, // lo is the first interface of every network namespace
+	};
+	struct {
+		struct nlmsghdr h;
+		struct nlmsgerr e;
+		char rest[64];
+	} ack;
+	int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (s < 0)
+		return -1;
+	if (send(s, &req, sizeof req, 0) < 0 || recv(s, &ack, sizeof ack, 0) < (ssize_t)sizeof ack.h) {
+		close(s);
+		return -1;
+	}
+	close(s);
+	if (ack.h.nlmsg_type == NLMSG_ERROR && ack.e.error != 0) {
+		errno = -ack.e.error;
+		return -1;
+	}
+	return 0;
+}
+
+static void probe_net(struct mur_result *r) {
+	enter(r, CLONE_NEWNET, MUR_STEP_NETNS);
+	if (r->step)
+		return;
+	struct ifreq ifr;
+	memset(&ifr, 0, sizeof ifr);
+	memcpy(ifr.ifr_name, "lo", 3);
+	int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	TRY(MUR_STEP_LO_UP, s);
+	TRY(MUR_STEP_LO_UP, ioctl(s, SIOCGIFFLAGS, &ifr));
+	ifr.ifr_flags |= IFF_UP;
+	TRY(MUR_STEP_LO_UP, ioctl(s, SIOCSIFFLAGS, &ifr));
+	TRY(MUR_STEP_ROUTE4, route_local(AF_INET));
+	r->value = route_local(AF_INET6) == 0;
+}
+
+static void probe_proc(struct mur_result *r) {
+	enter(r, CLONE_NEWNS | CLONE_NEWPID, MUR_STEP_PIDNS);
+	if (r->step)
+		return;
+	TRY(MUR_STEP_PRIVATE, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	// A fresh proc shows the namespace of the process that mounts it: its first child.
+	pid_t pid = fork();
+	TRY(MUR_STEP_FORK, pid);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		int ok = mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
+		_exit(ok ? 0 : errno & 0xff);
+	}
+	int status;
+	TRY(MUR_STEP_PROC, waitpid(pid, &status, 0));
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+		r->step = MUR_STEP_PROC;
+		r->err = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	}
+}
+
+// CON-278: an id-mapped mount that shows root's files as another user's.
+static void probe_idmap(struct mur_result *r, const char *base) {
+	int ready[2];
+	char c;
+	TRY(MUR_STEP_PRIVATE, unshare(CLONE_NEWNS));
+	TRY(MUR_STEP_FORK, pipe2(ready, O_CLOEXEC));
+	pid_t pid = fork();
+	TRY(MUR_STEP_FORK, pid);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		int ok = unshare(CLONE_NEWUSER) == 0 && put("/proc/self/uid_map", "0 65534 1", 9) == 0 && put("/proc/self/gid_map", "0 65534 1", 9) == 0;
+		c = ok ? 0 : (char)errno;
+		write(ready[1], &c, 1);
+		for (;;)
+			pause();
+	}
+	char path[32] = "/proc/";
+	size_t k = 6;
+	char d[12];
+	size_t n = 0;
+	for (unsigned p = pid; p > 0; p /= 10)
+		d[n++] = '0' + p % 10;
+	while (n > 0)
+		path[k++] = d[--n];
+	memcpy(path + k, "/ns/user", 9);
+	int got = read(ready[0], &c, 1), fd = -1, tree = -1;
+	if (got != 1 || c != 0) {
+		r->step = MUR_STEP_USERNS_FD;
+		r->err = got == 1 ? c : 0;
+	} else if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0) {
+		r->step = MUR_STEP_USERNS_FD;
+		r->err = errno;
+	} else if ((tree = syscall(SYS_open_tree, AT_FDCWD, base, MUR_OPEN_TREE_CLONE | O_CLOEXEC)) < 0) {
+		r->step = MUR_STEP_OPEN_TREE;
+		r->err = errno;
+	} else {
+		struct mur_mount_attr attr = {.attr_set = MUR_MOUNT_ATTR_IDMAP, .userns_fd = fd};
+		if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0) {
+			r->step = MUR_STEP_SETATTR;
+			r->err = errno;
+		}
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void run(int probe, const char *base, struct mur_result *r) {
+	switch (probe) {
+	case MUR_PROBE_LANDLOCK:
+		probe_landlock(r);
+		break;
+	case MUR_PROBE_SECCOMP:
+		probe_seccomp(r);
+		break;
+	case MUR_PROBE_MOUNT:
+		probe_mount(r, base);
+		break;
+	case MUR_PROBE_NET:
+		probe_net(r);
+		break;
+	case MUR_PROBE_PROC:
+		probe_proc(r);
+		break;
+	case MUR_PROBE_IDMAP:
+		probe_idmap(r, base);
+		break;
+	}
+}
+
+struct mur_result mur_probe_run(int probe, const char *base, int timeout_ms) {
+	struct mur_result r = {.step = MUR_STEP_UNFINISHED};
+	int p[2];
+	if (pipe2(p, O_CLOEXEC) < 0) {
+		r.step = MUR_STEP_FORK;
+		r.err = errno;
+		return r;
+	}
+	pid_t pid = fork();
+	if (pid < 0) {
+		r.step = MUR_STEP_FORK;
+		r.err = errno;
+	} else if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		struct mur_result mine = {0};
+		run(probe, base, &mine);
+		write(p[1], &mine, sizeof mine);
+		_exit(0);
+	}
+	close(p[1]);
+	if (pid > 0) {
+		struct pollfd pf = {.fd = p[0], .events = POLLIN};
+		struct mur_result got;
+		int ready;
+		do {
+			ready = poll(&pf, 1, timeout_ms);
+		} while (ready < 0 && errno == EINTR);
+		if (ready > 0 && read(p[0], &got, sizeof got) == sizeof got)
+			r = got;
+		kill(pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(p[0]);
+	return r;
+}
