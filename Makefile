@@ -1,0 +1,55 @@
+# Everything a person or a machine does with the project. `make help` lists it.
+
+GO      ?= go
+MODULES := lib mur-stage mur-launch mur-shell mur-trace mur-lock mur-doctor examples scripts
+COMMANDS := mur-stage mur-launch mur-trace mur-lock mur-doctor
+BIN     := bin
+FUZZTIME ?= 10s
+
+.PHONY: help build demo test ci bench fuzz lint race check-format vet vet-guests staticcheck check deps clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+build: ## build the commands into bin/
+	$(GO) build -o $(BIN)/ $(COMMANDS:%=./%)
+
+demo: build ## pack, pin, stage, launch and read back a real capsule, offline
+	sh scripts/demo.sh
+
+test: deps build ## run every test
+	$(GO) test work
+
+race: ## run the WebAssembly hosts under the race detector
+	$(GO) test -race -short ./lib/wasmhost/...
+
+lint: check-format vet vet-guests staticcheck check ## formatting, vet, static analysis, house rules
+
+check-format:
+	@bad=$$(git ls-files '*.go' | xargs gofmt -l); test -z "$$bad" || { echo "gofmt would change:"; echo "$$bad"; exit 1; }
+
+vet:
+	$(GO) vet work
+
+vet-guests:
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./lib/guest/... ./examples/...
+
+staticcheck:
+	$(GO) tool staticcheck $(MODULES:%=./%/...)
+
+check: ## import rules, requirement ids, diagnostic codes
+	$(GO) run ./scripts/check
+
+ci: test lint race ## what .ci/run runs
+
+bench: build ## every figure with its peers; ONLY=P1 runs one
+	$(GO) run ./scripts/bench -only "$(ONLY)" -out $(BIN)/bench.json
+
+fuzz: ## run each fuzz target for FUZZTIME
+	FUZZTIME=$(FUZZTIME) sh scripts/fuzz.sh
+
+deps: ## install the system packages that tests use, where possible
+	@sh scripts/install-test-deps.sh
+
+clean: ## remove what the build made
+	rm -rf $(BIN) examples/*/build examples/*/.murmur examples/*/workdir

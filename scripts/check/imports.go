@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/mur-capsules/mur/"
+
+// rooms says which packages of lib each package of lib may import. A package
+// that is not listed may not exist: add it here and to ARCHITECTURE.md.
+var rooms = map[string][]string{
+	"diag":                        {},
+	"ids":                         {"diag"},
+	"workfs":                      {"diag"},
+	"policy":                      {"diag"},
+	"manifest":                    {"diag", "policy"},
+	"config":                      {"diag", "policy", "manifest"},
+	"artifact":                    {"diag", "manifest", "policy", "workfs"},
+	"lockfile":                    {"diag", "artifact", "workfs"},
+	"store":                       {"diag", "artifact", "lockfile", "manifest", "workfs"},
+	"confine":                     {"diag", "policy"},
+	"confine/probe":               {"confine"},
+	"session":                     {"diag", "ids", "policy", "workfs", "confine"},
+	"trace":                       {"diag", "ids", "workfs"},
+	"wasmhost":                    {"diag", "policy"},
+	"wasmhost/outbound":           {"wasmhost", "policy"},
+	"wasmhost/core":               {"wasmhost"},
+	"wasmhost/component":          {"wasmhost", "wasmhost/component/wasi", "wasmhost/component/wasmtime"},
+	"wasmhost/component/wasi":     {"wasmhost", "wasmhost/component/wasmtime"},
+	"wasmhost/component/wasmtime": {},
+	"wasmhost/conformance":        {"wasmhost", "wasmhost/core", "wasmhost/component", "wasmhost/outbound", "policy"},
+	"guest":                       {},
+	"cli":                         {"diag"},
+	"murtest":                     {},
+}
+
+// leaves says which packages alone may import a heavy or privileged module:
+// directories, relative to the project, whose tree may.
+var leaves = map[string][]string{
+	"github.com/bytecodealliance/wasmtime-go": {"lib/wasmhost/component/wasmtime"},
+	"github.com/tetratelabs/wazero":           {"lib/wasmhost/core"},
+	"gopkg.in/yaml.v3":                        {"lib/manifest", "lib/config", "lib/lockfile"},
+	"github.com/itchyny/gojq":                 {"mur-trace"},
+	"go.opentelemetry.io":                     {"mur-trace"},
+	"oras.land":                               {"lib/store/oci"},
+	"github.com/opencontainers/runc":          {"lib/confine/box"},
+	"github.com/urfave/cli":                   {"lib/cli", "mur-stage/internal/app", "mur-launch/internal/app", "mur-shell/internal/app", "mur-trace/internal/app", "mur-lock/internal/app", "mur-doctor/internal/app"},
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+// checkImports reads the imports of every package of the workspace, tests left
+// out: a test may use a neighbour to prove something.
+func checkImports(root string) ([]string, error) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "work")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	var breaches []string
+	dec := json.NewDecoder(bytes.NewReader(out))
+	for dec.More() {
+		var p listed
+		if err := dec.Decode(&p); err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		breaches = append(breaches, importBreaches(p)...)
+	}
+	return breaches, nil
+}
+
+func importBreaches(p listed) []string {
+	from, ok := strings.CutPrefix(p.ImportPath, module)
+	if !ok {
+		return nil
+	}
+	var out []string
+	command, _, _ := strings.Cut(from, "/")
+	room, inLib := strings.CutPrefix(from, "lib/")
+	if _, known := rooms[room]; inLib && !known {
+		out = append(out, fmt.Sprintf("%s is a room nobody planned: add it to scripts/check and ARCHITECTURE.md", from))
+	}
+	for _, imp := range p.Imports {
+		for heavy, allowed := range leaves {
+			if (imp == heavy || strings.HasPrefix(imp, heavy+"/")) && !slices.ContainsFunc(allowed, func(a string) bool { return within(from, a) }) {
+				out = append(out, fmt.Sprintf("%s imports %s, which is for %s alone", from, imp, strings.Join(allowed, ", ")))
+			}
+		}
+		to, ours := strings.CutPrefix(imp, module)
+		if !ours {
+			continue
+		}
+		target, toLib := strings.CutPrefix(to, "lib/")
+		switch {
+		case inLib && !toLib:
+			out = append(out, fmt.Sprintf("%s imports %s: lib knows no command", from, to))
+		case inLib && !slices.Contains(rooms[room], target):
+			out = append(out, fmt.Sprintf("%s imports %s: not among what it may", from, to))
+		case !inLib && !toLib && !within(to, command) && command != "scripts":
+			out = append(out, fmt.Sprintf("%s imports %s: commands meet in documents and processes only", from, to))
+		}
+	}
+	return out
+}
+
+func within(pkg, dir string) bool {
+	return pkg == dir || strings.HasPrefix(pkg, path.Clean(dir)+"/")
+}

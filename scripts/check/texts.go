@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/mur-capsules/mur/lib/diag"
+)
+
+var (
+	idPattern   = regexp.MustCompile(`\b(MAN|SES|ART|CON|SHL|AGT|TOL|HOK|WIT|TRC|DIA|DOR|DEL)-P?\d+\b`)
+	codePattern = regexp.MustCompile(`"([EW]-[A-Z]+-\d{3})"`)
+)
+
+// checkIDs reports requirement ids cited in Go files that docs/spec does not
+// have, and ids.tsv rows that disagree with the parts.
+func checkIDs(root string) ([]string, error) {
+	known := map[string]bool{}
+	parts, err := filepath.Glob(filepath.Join(root, "docs/spec/*.md"))
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range parts {
+		text, err := os.ReadFile(part)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range definedIDs(string(text)) {
+			known[id] = true
+		}
+	}
+	breaches, err := eachLine(root, func(where, line string) (out []string) {
+		for _, id := range idPattern.FindAllString(line, -1) {
+			if !known[id] {
+				out = append(out, fmt.Sprintf("%s: %s is not in docs/spec", where, id))
+			}
+		}
+		return out
+	})
+	if err != nil {
+		return nil, err
+	}
+	table, err := os.ReadFile(filepath.Join(root, "docs/spec/ids.tsv"))
+	if err != nil {
+		return nil, err
+	}
+	listed := map[string]bool{}
+	for line := range strings.Lines(string(table)) {
+		id, _, _ := strings.Cut(line, "\t")
+		listed[id] = true
+	}
+	for id := range known {
+		if !listed[id] {
+			breaches = append(breaches, fmt.Sprintf("docs/spec/ids.tsv: lacks %s", id))
+		}
+	}
+	return breaches, nil
+}
+
+// definedIDs finds "[MAN-12]" at the start of a list item or table row, and the
+// probe rows "| CON-P1 |".
+func definedIDs(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		rest := strings.TrimLeft(line, "-| *")
+		id := idPattern.FindString(rest)
+		if id != "" && (strings.HasPrefix(rest, "["+id+"]") || strings.HasPrefix(rest, id+" ") || strings.HasPrefix(rest, id+"]")) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// checkCodes reports diagnostic codes written in Go files that lib/diag does
+// not know.
+func checkCodes(root string) ([]string, error) {
+	return eachLine(root, func(where, line string) (out []string) {
+		for _, m := range codePattern.FindAllStringSubmatch(line, -1) {
+			if !diag.Known(diag.Code(m[1])) && !strings.HasPrefix(m[1], "E-XXX") {
+				out = append(out, fmt.Sprintf("%s: %s is not in the table of lib/diag", where, m[1]))
+			}
+		}
+		return out
+	})
+}
+
+// eachLine calls f with every line of every Go file git knows.
+func eachLine(root string, f func(where, line string) []string) ([]string, error) {
+	cmd := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "*.go")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("git ls-files: %w", err)
+	}
+	var breaches []string
+	for _, name := range strings.Fields(string(out)) {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if os.IsNotExist(err) { // removed and not yet committed
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		n := 0
+		for line := range strings.Lines(string(text)) {
+			n++
+			breaches = append(breaches, f(fmt.Sprintf("%s:%d", name, n), line)...)
+		}
+	}
+	return breaches, nil
+}
