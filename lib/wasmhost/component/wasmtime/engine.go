@@ -1,0 +1,174 @@
+//go:build cgo
+
+package wasmtime
+
+/*
+#cgo CFLAGS: -O2 -Wall -Wno-unused-parameter
+#include <stdlib.h>
+#include "capi.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	_ "github.com/bytecodealliance/wasmtime-go/v44" // brings libwasmtime.a and its link flags
+)
+
+// settings is the text of what wh_engine_new sets; whoever stores compiled
+// forms puts it into their name.
+const settings = "component-model epoch memory-creator max-stack=524288 -threads -memory64"
+
+const maxStack = 512 << 10
+
+// Settings describes, for a fingerprint, every setting of NewEngine that is not
+// the library's default.
+func Settings() string { return settings }
+
+// cstr gives C the bytes of s for the duration of one call.
+func cstr(s string) (*C.char, C.size_t) {
+	if s == "" {
+		return nil, 0
+	}
+	return (*C.char)(unsafe.Pointer(unsafe.StringData(s))), C.size_t(len(s))
+}
+
+// takeErr turns a C error into a Go one and frees it.
+func takeErr(e *C.wasmtime_error_t) error {
+	if e == nil {
+		return nil
+	}
+	var m C.wasm_byte_vec_t
+	C.wasmtime_error_message(e, &m)
+	s := takeString(&m)
+	C.wasmtime_error_delete(e)
+	return &Error{Kind: Failed, Detail: s}
+}
+
+func newErr(s string) *C.wasmtime_error_t {
+	cs := C.CString(s)
+	defer C.free(unsafe.Pointer(cs))
+	return C.wasmtime_error_new(cs)
+}
+
+func takeString(v *C.wasm_byte_vec_t) string {
+	defer C.wasm_byte_vec_delete(v)
+	if v.size == 0 {
+		return ""
+	}
+	return string(unsafe.Slice((*byte)(unsafe.Pointer(v.data)), int(v.size)))
+}
+
+func takeBytes(v *C.wasm_byte_vec_t) []byte { return []byte(takeString(v)) }
+
+// Engine compiles components and interrupts their guests. It is safe for
+// concurrent use.
+type Engine struct {
+	p      *C.wasm_engine_t
+	mu     sync.RWMutex // held for reading while an interrupt uses p
+	closed bool
+}
+
+// NewEngine returns an engine. Close it after all that was made from it.
+func NewEngine() (*Engine, error) {
+	p := C.wh_engine_new(maxStack)
+	if p == nil {
+		return nil, errors.New("the component engine does not start")
+	}
+	return &Engine{p: p}, nil
+}
+
+// Close frees the engine; a second call does nothing.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.closed = true
+		C.wasm_engine_delete(e.p)
+	}
+	return nil
+}
+
+// interrupt makes every running guest of the engine ask whether its context is
+// over.
+func (e *Engine) interrupt() {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if !e.closed {
+		C.wasmtime_engine_increment_epoch(e.p)
+	}
+}
+
+// Component is compiled code, shared by any number of stores.
+type Component struct {
+	e *Engine
+	p *C.wasmtime_component_t
+}
+
+// Compile compiles a component in the binary format, on all processors. It can
+// not be interrupted.
+func (e *Engine) Compile(wasm []byte) (*Component, error) {
+	if len(wasm) == 0 {
+		return nil, errors.New("empty component")
+	}
+	c := &Component{e: e}
+	if err := takeErr(C.wasmtime_component_new(e.p, (*C.uint8_t)(&wasm[0]), C.size_t(len(wasm)), &c.p)); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Deserialize makes a component from what Component.Serialize returned on an
+// engine of the same version and settings; other bytes, truncated ones included,
+// are an error as far as the library notices. It is native code and is trusted:
+// the caller has verified it.
+func (e *Engine) Deserialize(form []byte) (*Component, error) {
+	if len(form) == 0 {
+		return nil, errors.New("empty compiled form")
+	}
+	c := &Component{e: e}
+	if err := takeErr(C.wasmtime_component_deserialize(e.p, (*C.uint8_t)(&form[0]), C.size_t(len(form)), &c.p)); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Serialize returns the component's native code for Deserialize.
+func (c *Component) Serialize() ([]byte, error) {
+	var v C.wasm_byte_vec_t
+	if err := takeErr(C.wasmtime_component_serialize(c.p, &v)); err != nil {
+		return nil, err
+	}
+	return takeBytes(&v), nil
+}
+
+// Close frees the component; a second call does nothing. Stores it was
+// instantiated in keep what they need of it.
+func (c *Component) Close() error {
+	if c.p != nil {
+		C.wasmtime_component_delete(c.p)
+		c.p = nil
+	}
+	return nil
+}
+
+// Wat translates WebAssembly text, of a module or a component, to the binary
+// format.
+func Wat(text string) ([]byte, error) {
+	var v C.wasm_byte_vec_t
+	p, n := cstr(text)
+	if n == 0 {
+		return nil, errors.New("empty text")
+	}
+	if err := takeErr(C.wasmtime_wat2wasm(p, n, &v)); err != nil {
+		var we *Error
+		if errors.As(err, &we) { // the report points into the text
+			return nil, fmt.Errorf("%s", we.Detail)
+		}
+		return nil, err
+	}
+	return takeBytes(&v), nil
+}

@@ -1,0 +1,38 @@
+//go:build !cgo
+
+package wasmtime
+
+import "context"
+
+// The types below exist so that packages over this one compile without cgo.
+// None of their values can be made: NewEngine refuses.
+type (
+	Engine    struct{}
+	Component struct{}
+	Linker    struct{}
+	Instance  struct{}
+	Index     struct{}
+	Export    struct{}
+	cstore    struct{}
+)
+
+func Settings() string                                      { return "none" }
+func NewEngine() (*Engine, error)                           { return nil, ErrNoEngine }
+func Wat(string) ([]byte, error)                            { return nil, ErrNoEngine }
+func (*Engine) Close() error                                { return nil }
+func (*Engine) Compile([]byte) (*Component, error)          { return nil, ErrNoEngine }
+func (*Engine) Deserialize([]byte) (*Component, error)      { return nil, ErrNoEngine }
+func (*Engine) NewLinker() *Linker                          { return &Linker{} }
+func (*Engine) NewStore(StoreConfig) *Store                 { return &Store{} }
+func (*Component) Serialize() ([]byte, error)               { return nil, ErrNoEngine }
+func (*Component) Index(iface, name string) (*Index, error) { return nil, ErrNoEngine }
+func (*Component) Close() error                             { return nil }
+func (*Linker) Define(...Interface) error                   { return ErrNoEngine }
+func (*Linker) Close() error                                { return nil }
+func (*Instance) Func(*Index) (*Export, error)              { return nil, ErrNoEngine }
+func (*Index) Close() error                                 { return nil }
+func (*Store) Close() error                                 { return nil }
+func (*Linker) Instantiate(context.Context, *Store, *Component) (*Instance, error) {
+	return nil, ErrNoEngine
+}
+func (*Export) Call(context.Context, int, ...Val) ([]Val, error) { return nil, ErrNoEngine }
