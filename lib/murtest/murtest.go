@@ -11,6 +11,10 @@ import (
 	"testing"
 )
 
+// home is the user's own: the Go tool finds its caches there even when a test
+// has pointed HOME elsewhere.
+var home = os.Getenv("HOME")
+
 var build struct {
 	sync.Mutex
 	dir  string
@@ -35,7 +39,9 @@ func Command(t testing.TB, name string) string {
 	path := filepath.Join(build.dir, name)
 	err, built := build.done[name]
 	if !built {
-		out, buildErr := exec.Command("go", "build", "-o", path, "github.com/mur-capsules/mur/"+name).CombinedOutput()
+		cmd := exec.Command("go", "build", "-o", path, "github.com/mur-capsules/mur/"+name)
+		cmd.Env = append(os.Environ(), "HOME="+home)
+		out, buildErr := cmd.CombinedOutput()
 		if buildErr != nil {
 			err = fmt.Errorf("go build %s: %w\n%s", name, buildErr, out)
 		}
@@ -61,9 +67,9 @@ func Main(m *testing.M) {
 // returns the murmur home, which does not exist yet.
 func Home(t testing.TB) string {
 	t.Helper()
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	murmur := filepath.Join(home, ".murmur")
+	empty := t.TempDir()
+	t.Setenv("HOME", empty)
+	murmur := filepath.Join(empty, ".murmur")
 	t.Setenv("MURMUR_HOME", murmur)
 	return murmur
 }

@@ -44,7 +44,7 @@ var rooms = map[string][]string{
 // directories, relative to the project, whose tree may.
 var leaves = map[string][]string{
 	"github.com/bytecodealliance/wasmtime-go": {"lib/wasmhost/component/wasmtime"},
-	"github.com/tetratelabs/wazero":           {"lib/wasmhost/core"},
+	"github.com/tetratelabs/wazero":           {"lib/wasmhost/core", "examples/wasm-tools"},
 	"gopkg.in/yaml.v3":                        {"lib/manifest", "lib/config", "lib/lockfile"},
 	"github.com/itchyny/gojq":                 {"mur-trace"},
 	"go.opentelemetry.io":                     {"mur-trace"},

@@ -12,7 +12,8 @@ import (
 )
 
 var (
-	idPattern   = regexp.MustCompile(`\b(MAN|SES|ART|CON|SHL|AGT|TOL|HOK|WIT|TRC|DIA|DOR|DEL)-P?\d+\b`)
+	// Not after a hyphen: E-MAN-003 is a code, MAN-3 a requirement.
+	idPattern   = regexp.MustCompile(`(?:^|[^-A-Z])((?:MAN|SES|ART|CON|SHL|AGT|TOL|HOK|WIT|TRC|DIA|DOR|DEL)-P?\d+)\b`)
 	codePattern = regexp.MustCompile(`"([EW]-[A-Z]+-\d{3})"`)
 )
 
@@ -34,8 +35,8 @@ func checkIDs(root string) ([]string, error) {
 		}
 	}
 	breaches, err := eachLine(root, func(where, line string) (out []string) {
-		for _, id := range idPattern.FindAllString(line, -1) {
-			if !known[id] {
+		for _, m := range idPattern.FindAllStringSubmatch(line, -1) {
+			if id := m[1]; !known[id] {
 				out = append(out, fmt.Sprintf("%s: %s is not in docs/spec", where, id))
 			}
 		}
@@ -67,8 +68,11 @@ func definedIDs(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
 		rest := strings.TrimLeft(line, "-| *")
-		id := idPattern.FindString(rest)
-		if id != "" && (strings.HasPrefix(rest, "["+id+"]") || strings.HasPrefix(rest, id+" ") || strings.HasPrefix(rest, id+"]")) {
+		m := idPattern.FindStringSubmatch(rest)
+		if m == nil {
+			continue
+		}
+		if id := m[1]; strings.HasPrefix(rest, "["+id+"]") || strings.HasPrefix(rest, id+" ") || strings.HasPrefix(rest, id+"]") {
 			out = append(out, id)
 		}
 	}
