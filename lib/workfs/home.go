@@ -135,6 +135,9 @@ func enterOwned(parent int, seg, full string, create bool) (int, error) {
 		if err := unix.Mkdirat(parent, seg, uint32(PrivateDir)); err != nil && err != unix.EEXIST {
 			return -1, &fs.PathError{Op: "mkdir", Path: full, Err: err}
 		}
+		if err := chmodDir(parent, seg, PrivateDir); err != nil {
+			return -1, &fs.PathError{Op: "chmod", Path: full, Err: err}
+		}
 		fd, err = open()
 	}
 	if err != nil {

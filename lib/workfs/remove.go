@@ -2,7 +2,6 @@ package workfs
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 
@@ -127,20 +126,11 @@ func (rm *remover) children(fd int, full string, depth int) {
 }
 
 // openForRemoval opens a directory and makes sure its owner may list and change
-// it. The mode is changed through a descriptor that was opened without
-// following, never by name.
+// it.
 func openForRemoval(dir int, name string) (int, error) {
 	fd, err := retry(func() (int, error) { return unix.Openat(dir, name, openDir, 0) })
 	if err == unix.EACCES {
-		held, herr := retry(func() (int, error) {
-			return unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		})
-		if herr != nil {
-			return -1, herr
-		}
-		herr = unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", held), 0o700)
-		unix.Close(held)
-		if herr != nil {
+		if chmodDir(dir, name, 0o700) != nil {
 			return -1, err
 		}
 		fd, err = retry(func() (int, error) { return unix.Openat(dir, name, openDir, 0) })

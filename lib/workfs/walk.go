@@ -2,6 +2,7 @@ package workfs
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -57,15 +58,24 @@ func (r *Root) mkdirAt(parent int, seg, rel string, mode fs.FileMode) error {
 	if err := unix.Mkdirat(parent, seg, 0o700); err != nil {
 		return &fs.PathError{Op: "mkdir", Path: r.Join(rel), Err: err}
 	}
-	fd, err := retry(func() (int, error) { return unix.Openat(parent, seg, openDir, 0) })
-	if err != nil {
-		return r.explain("open", parent, seg, rel, err)
-	}
-	defer unix.Close(fd)
-	if err := unix.Fchmod(fd, uint32(mode.Perm())); err != nil {
-		return &fs.PathError{Op: "chmod", Path: r.Join(rel), Err: err}
+	if err := chmodDir(parent, seg, mode); err != nil {
+		return r.explain("chmod", parent, seg, rel, err)
 	}
 	return nil
+}
+
+// chmodDir sets the mode of the directory seg, which may be one that a umask or
+// its maker closed to us. The mode is set through a descriptor opened without
+// following, never by name.
+func chmodDir(parent int, seg string, mode fs.FileMode) error {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(parent, seg, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), uint32(mode.Perm()))
 }
 
 // explain turns a failed open into a refusal when a link or special file is the
