@@ -1,12 +1,14 @@
 package confine
 
+import "github.com/mur-capsules/mur/lib/policy"
+
 // ScopeReport states everything a session may reach (CON section 6). It is what
 // mur-stage --explain-scope --json prints and what the staged-session document
 // and session_start carry as effective_grants. Every member is always present
 // but ShortfallReason, which is absent when the floor is met (CON-55).
 type ScopeReport struct {
-	DeclaredContainment      string             `json:"declared_containment"`
-	AchievedContainment      string             `json:"achieved_containment"`
+	DeclaredContainment      policy.Class       `json:"declared_containment"`
+	AchievedContainment      policy.Class       `json:"achieved_containment"`
 	FloorMet                 bool               `json:"floor_met"`
 	ShortfallReason          string             `json:"shortfall_reason,omitempty"`
 	EnforcementTier          string             `json:"enforcement_tier"`
@@ -90,9 +92,9 @@ func RuntimeWrites() []RuntimeWrite {
 // IOMax says what became of the bandwidth limit: enforced, unavailable,
 // not-required or not-probed.
 type IOMax struct {
-	DeclaredBytesPerSec *int64 `json:"declared_bytes_per_sec"`
-	Status              string `json:"status"`
-	Reason              string `json:"reason,omitempty"`
+	DeclaredBytesPerSec *uint64 `json:"declared_bytes_per_sec"`
+	Status              string  `json:"status"`
+	Reason              string  `json:"reason,omitempty"`
 }
 
 // FilesystemBoundary says how far commands are kept to their grants: Restriction

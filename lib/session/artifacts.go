@@ -1,5 +1,7 @@
 package session
 
+import "github.com/mur-capsules/mur/lib/policy"
+
 // The values of Artifact.Implementation.
 const (
 	ImplComponent = "component"
@@ -11,24 +13,24 @@ const (
 
 // Artifact is one declared artifact, resolved and verified (SES section 4.3).
 type Artifact struct {
-	Name           string    `json:"name"`           // <scope>/<name>
-	ToolName       string    `json:"tool_name"`      // what it is dispatched and staged under
-	Version        string    `json:"version"`        // "local" for a local skill source
-	Role           string    `json:"role"`           // tool, driver, hook, skill
-	Kind           string    `json:"kind"`           // wasm, native, static
-	Implementation string    `json:"implementation"` // component, core, native, skill, provider
-	Origin         Origin    `json:"origin"`
-	Store          *string   `json:"store"`  // project, global, or a directory of --store; nil for a local source
-	Source         *string   `json:"source"` // local skill path
-	Archive        *File     `json:"archive"`
-	Payload        *Payload  `json:"payload"`
-	Compiled       *Compiled `json:"compiled"`
-	ManifestPath   string    `json:"manifest_path"` // tools/<tool name>/murmur.yaml in the runtime directory
-	Interface      *string   `json:"interface"`     // the export, with its version
-	Grant          *Grant    `json:"grant"`
-	ConfigJSON     *string   `json:"config_json"` // MURMUR_ARTIFACT_CONFIG
-	Hook           *Hook     `json:"hook"`
-	Gateway        *int      `json:"gateway"` // index into Document.Gateways
+	Name           string        `json:"name"`           // <scope>/<name>
+	ToolName       string        `json:"tool_name"`      // what it is dispatched and staged under
+	Version        string        `json:"version"`        // "local" for a local skill source
+	Role           string        `json:"role"`           // tool, driver, hook, skill
+	Kind           string        `json:"kind"`           // wasm, native, static
+	Implementation string        `json:"implementation"` // component, core, native, skill, provider
+	Origin         Origin        `json:"origin"`
+	Store          *string       `json:"store"`  // project, global, or a directory of --store; nil for a local source
+	Source         *string       `json:"source"` // local skill path
+	Archive        *File         `json:"archive"`
+	Payload        *Payload      `json:"payload"`
+	Compiled       *Compiled     `json:"compiled"`
+	ManifestPath   string        `json:"manifest_path"` // tools/<tool name>/murmur.yaml in the runtime directory
+	Interface      *string       `json:"interface"`     // the export, with its version
+	Grant          *policy.Grant `json:"grant"`
+	ConfigJSON     *string       `json:"config_json"` // MURMUR_ARTIFACT_CONFIG
+	Hook           *Hook         `json:"hook"`
+	Gateway        *int          `json:"gateway"` // index into Document.Gateways
 }
 
 // Origin says who pinned an artifact: "operator", or "runtime" and the session
@@ -52,27 +54,6 @@ type Compiled struct {
 	Path        string `json:"path"`
 	SHA256      string `json:"sha256"`
 	Fingerprint string `json:"fingerprint"`
-}
-
-// The values of Grant.Surface and confine.Preopen.Surface.
-const (
-	WholeWorkdir  = "whole-workdir"
-	ScopedSubtree = "scoped-subtree"
-	NoSurface     = "nothing"
-)
-
-// Grant is what an artifact holds after its own entry was applied to its role's
-// baseline and to the capsule's ceiling. It says everything the artifact may
-// reach. A nil *Grant is the capsule's ceiling for tools and drivers and nothing
-// at all for hooks.
-type Grant struct {
-	Surface          string   `json:"surface"`          // whole-workdir, scoped-subtree or nothing
-	FilesystemScope  *string  `json:"filesystem_scope"` // beneath the work folder; set for scoped-subtree
-	NetworkAllow     []string `json:"network_allow"`
-	StateDir         *string  `json:"state_dir"`
-	Records          bool     `json:"records"`
-	ConversationRead bool     `json:"conversation_read"`
-	TaskIORead       bool     `json:"task_io_read"`
 }
 
 // Hook is a hook's behaviour, taken from its own bundled manifest; OnOverflow is

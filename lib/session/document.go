@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/mur-capsules/mur/lib/confine"
+	"github.com/mur-capsules/mur/lib/policy"
 )
 
 // Schema is the value of Document.Schema this package reads and writes.
@@ -41,9 +42,9 @@ type Document struct {
 	DeclaredArtifacts     []string                   `json:"declared_artifacts"`
 	ReservedToolNames     []string                   `json:"reserved_tool_names"`
 	Generation            int                        `json:"generation"`
-	Policy                Policy                     `json:"policy"`
+	Policy                policy.Policy              `json:"policy"`
 	Containment           Containment                `json:"containment"`
-	HostProbe             HostProbe                  `json:"host_probe"`
+	HostProbe             confine.Reading            `json:"host_probe"`
 	HostFacts             []HostFact                 `json:"host_facts"`
 	EffectiveGrants       confine.ScopeReport        `json:"effective_grants"`
 	Sandbox               confine.Sandbox            `json:"sandbox"`
