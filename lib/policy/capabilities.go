@@ -70,6 +70,13 @@ type StagedRuntime struct {
 	Pin        string `json:"pin"`
 }
 
+// DerivedRuntime is a directory staging found an allowed interpreter to need
+// (CON-84). It is in no manifest.
+type DerivedRuntime struct {
+	Binary string `json:"binary"`
+	Dir    string `json:"dir"`
+}
+
 // Env is capabilities.env.
 type Env struct{ Allow []string }
 

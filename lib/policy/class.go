@@ -65,9 +65,17 @@ func (c *Class) UnmarshalText(text []byte) error {
 // Vote is what one source asks for as a floor; it is an element of
 // containment.declared_by in the staged-session document (CON-26).
 type Vote struct {
-	Source string `json:"source"` // manifest, config-global, config-project, flag
+	Source string `json:"source"` // one of the From constants
 	Class  Class  `json:"class"`
 }
+
+// The sources of a floor (CON-23).
+const (
+	FromManifest      = "manifest"
+	FromGlobalConfig  = "global-config"
+	FromProjectConfig = "project-config"
+	FromFlag          = "flag"
+)
 
 // DefaultFloor is the floor when no source speaks (MAN-146).
 const DefaultFloor = Advisory

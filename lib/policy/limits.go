@@ -3,18 +3,18 @@ package policy
 // Limits bound one guest call, fully resolved (MAN-130 to MAN-133). No field
 // is ever 0.
 type Limits struct {
-	MemoryBytes     uint64 `json:"memory_bytes"`
-	TableElements   uint64 `json:"table_elements"`
-	Instances       uint64 `json:"instances"`
-	DeadlineSeconds uint64 `json:"deadline_seconds"`
+	MemoryBytes     int64 `json:"memory_bytes"`
+	TableElements   int64 `json:"table_elements"`
+	Instances       int64 `json:"instances"`
+	DeadlineSeconds int64 `json:"deadline_seconds"`
 }
 
 // DeclaredLimits are capabilities.limits as written; nil is an omitted field.
 type DeclaredLimits struct {
-	MemoryBytes     *uint64 `json:"memory_bytes"`
-	TableElements   *uint64 `json:"table_elements"`
-	Instances       *uint64 `json:"instances"`
-	DeadlineSeconds *uint64 `json:"deadline_seconds"`
+	MemoryBytes     *int64 `json:"memory_bytes"`
+	TableElements   *int64 `json:"table_elements"`
+	Instances       *int64 `json:"instances"`
+	DeadlineSeconds *int64 `json:"deadline_seconds"`
 }
 
 // HookDeadlineSeconds is the deadline of a hook's lifecycle call when the
@@ -40,31 +40,31 @@ func (d *DeclaredLimits) Resolve() Limits {
 // field is 0; in an unconfined one an undeclared field applies nothing (MAN-144),
 // which DeclaredResources tells.
 type Resources struct {
-	MaxProcesses        uint64 `json:"max_processes"`
-	MaxOpenFiles        uint64 `json:"max_open_files"`
-	MaxFileSizeBytes    uint64 `json:"max_file_size_bytes"`
-	CPUSeconds          uint64 `json:"cpu_seconds"`
-	MemoryBytes         uint64 `json:"memory_bytes"`
-	CgroupMemoryBytes   uint64 `json:"cgroup_memory_bytes"`
-	CgroupPidsMax       uint64 `json:"cgroup_pids_max"`
-	CgroupCPUPercent    uint64 `json:"cgroup_cpu_percent"`
-	CgroupIOBytesPerSec uint64 `json:"cgroup_io_bytes_per_sec"`
-	WorkdirMaxBytes     uint64 `json:"workdir_max_bytes"`
+	MaxProcesses        int64 `json:"max_processes"`
+	MaxOpenFiles        int64 `json:"max_open_files"`
+	MaxFileSizeBytes    int64 `json:"max_file_size_bytes"`
+	CPUSeconds          int64 `json:"cpu_seconds"`
+	MemoryBytes         int64 `json:"memory_bytes"`
+	CgroupMemoryBytes   int64 `json:"cgroup_memory_bytes"`
+	CgroupPidsMax       int64 `json:"cgroup_pids_max"`
+	CgroupCPUPercent    int64 `json:"cgroup_cpu_percent"`
+	CgroupIOBytesPerSec int64 `json:"cgroup_io_bytes_per_sec"`
+	WorkdirMaxBytes     int64 `json:"workdir_max_bytes"`
 }
 
 // DeclaredResources are capabilities.resources as written; nil is an omitted
 // field.
 type DeclaredResources struct {
-	MaxProcesses        *uint64 `json:"max_processes"`
-	MaxOpenFiles        *uint64 `json:"max_open_files"`
-	MaxFileSizeBytes    *uint64 `json:"max_file_size_bytes"`
-	CPUSeconds          *uint64 `json:"cpu_seconds"`
-	MemoryBytes         *uint64 `json:"memory_bytes"`
-	CgroupMemoryBytes   *uint64 `json:"cgroup_memory_bytes"`
-	CgroupPidsMax       *uint64 `json:"cgroup_pids_max"`
-	CgroupCPUPercent    *uint64 `json:"cgroup_cpu_percent"`
-	CgroupIOBytesPerSec *uint64 `json:"cgroup_io_bytes_per_sec"`
-	WorkdirMaxBytes     *uint64 `json:"workdir_max_bytes"`
+	MaxProcesses        *int64 `json:"max_processes"`
+	MaxOpenFiles        *int64 `json:"max_open_files"`
+	MaxFileSizeBytes    *int64 `json:"max_file_size_bytes"`
+	CPUSeconds          *int64 `json:"cpu_seconds"`
+	MemoryBytes         *int64 `json:"memory_bytes"`
+	CgroupMemoryBytes   *int64 `json:"cgroup_memory_bytes"`
+	CgroupPidsMax       *int64 `json:"cgroup_pids_max"`
+	CgroupCPUPercent    *int64 `json:"cgroup_cpu_percent"`
+	CgroupIOBytesPerSec *int64 `json:"cgroup_io_bytes_per_sec"`
+	WorkdirMaxBytes     *int64 `json:"workdir_max_bytes"`
 }
 
 // Resolve replaces each omitted field by its default. A nil receiver is an
@@ -94,7 +94,7 @@ func (d *DeclaredResources) Cgroup() bool {
 		d.CgroupCPUPercent != nil || d.CgroupIOBytesPerSec != nil)
 }
 
-func or(v *uint64, def uint64) uint64 {
+func or(v *int64, def int64) int64 {
 	if v != nil {
 		return *v
 	}

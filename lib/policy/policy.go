@@ -25,7 +25,7 @@ type Policy struct {
 	ShellBaselineEnv          []string             `json:"shell_baseline_env"`
 	InterpreterRuntime        []InterpreterRuntime `json:"interpreter_runtime"`
 	StagedRuntime             []StagedRuntime      `json:"staged_runtime"`
-	DerivedInterpreterRuntime []InterpreterRuntime `json:"derived_interpreter_runtime"` // filled by mur-stage (MAN-123)
+	DerivedInterpreterRuntime []DerivedRuntime     `json:"derived_interpreter_runtime"` // filled by mur-stage (MAN-123)
 	TrustStore                []string             `json:"trust_store"`                 // filled by mur-stage (MAN-123)
 	HostPaths                 []string             `json:"host_paths"`                  // filled by mur-stage from the global config
 	SpawnAllow                []string             `json:"spawn_allow"`
@@ -36,7 +36,7 @@ type Policy struct {
 	InstallTool               []InstallEntry       `json:"install_tool"`
 	InstallFromSources        bool                 `json:"install_from_sources"`
 	Limits                    Limits               `json:"limits"`
-	DeclaredDeadlineSeconds   *uint64              `json:"declared_deadline_seconds"`
+	DeclaredDeadlineSeconds   *int64               `json:"declared_deadline_seconds"`
 	Resources                 Resources            `json:"resources"`
 	DeclaredResources         DeclaredResources    `json:"declared_resources"`
 	ContainmentFloor          Class                `json:"containment_floor"`
@@ -57,7 +57,7 @@ func Resolve(caps *Capabilities, floor Class) (Policy, error) {
 		NetworkAllow: Rules{}, PeerFetchAllow: Rules{},
 		ReadOnly: []string{}, ShellAllow: []string{}, ShellStripEnv: []Pattern{}, ShellBaselineEnv: []string{},
 		InterpreterRuntime: []InterpreterRuntime{}, StagedRuntime: []StagedRuntime{},
-		DerivedInterpreterRuntime: []InterpreterRuntime{}, TrustStore: []string{}, HostPaths: []string{},
+		DerivedInterpreterRuntime: []DerivedRuntime{}, TrustStore: []string{}, HostPaths: []string{},
 		SpawnAllow: []string{}, SpawnWorkdirSnapshot: []string{}, EnvAllow: []string{},
 		InstallSkill: []InstallEntry{}, InstallTool: []InstallEntry{},
 		Limits: caps.Limits.Resolve(), Resources: caps.Resources.Resolve(),
