@@ -1,0 +1,26 @@
+#!/bin/sh
+# The main job on embedded defaults, offline: build the example's guests, pack,
+# publish and pin them, stage and launch the capsule over this project's own
+# lib/ folder, and read its trace back.
+set -eu
+cd "$(dirname "$0")/.."
+PATH="$PWD/bin:$PATH"
+export PATH
+
+say() { printf '\n== %s\n' "$*"; }
+
+say "build the guests of examples/repo-report, pack and pin them"
+sh examples/repo-report/build.sh
+
+say "mur-stage | mur-launch, over lib/"
+result=$(mur-stage --manifest examples/repo-report/murmur.yaml --workdir lib | mur-launch)
+
+say "the report"
+records=$(printf '%s' "$result" | sed -n 's/.*"records_dir":"\([^"]*\)".*/\1/p')
+cat "$records/out/report.md"
+
+say "the session"
+echo "$result"
+
+say "mur-trace show @1"
+cd lib && mur-trace show @1
