@@ -103,9 +103,9 @@ func (s *Store) classify(err error) error {
 		e.Kind, e.Limit = LimitHit, MemoryBytes
 	case s.fault != nil && s.fault.Kind == LimitHit:
 		e = s.fault
-	case strings.Contains(detail, "exceeds table limits"):
+	case s.fault == nil && strings.Contains(detail, "exceeds table limits"):
 		e.Kind, e.Limit = LimitHit, TableElements
-	case strings.Contains(detail, "instance count too high"):
+	case s.fault == nil && strings.Contains(detail, "instance count too high"):
 		e.Kind, e.Limit = LimitHit, Instances
 	case s.exit != nil:
 		e = s.exit

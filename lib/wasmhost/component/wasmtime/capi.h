@@ -46,14 +46,48 @@ typedef struct wasmtime_component_val {
   } of;
 } wasmtime_component_val_t;
 typedef struct wasmtime_component_valrecord_entry { wasm_byte_vec_t name; wasmtime_component_val_t val; } wasmtime_component_valrecord_entry_t;
-typedef struct wasmtime_component_type_t wasmtime_component_type_t;
-typedef struct wasmtime_component_instance_type_t wasmtime_component_instance_type_t;
-typedef struct wasmtime_component_func_type_t wasmtime_component_func_type_t;
-enum { // wasmtime_component_item_kind_t, as far as used
-  WH_ITEM_COMPONENT, WH_ITEM_COMPONENT_INSTANCE, WH_ITEM_MODULE, WH_ITEM_COMPONENT_FUNC, WH_ITEM_RESOURCE
+enum { // wasmtime_component_valtype_kind_t
+  WH_TYPE_BOOL, WH_TYPE_S8, WH_TYPE_S16, WH_TYPE_S32, WH_TYPE_S64, WH_TYPE_U8, WH_TYPE_U16, WH_TYPE_U32, WH_TYPE_U64,
+  WH_TYPE_F32, WH_TYPE_F64, WH_TYPE_CHAR, WH_TYPE_STRING, WH_TYPE_LIST, WH_TYPE_RECORD, WH_TYPE_TUPLE, WH_TYPE_VARIANT,
+  WH_TYPE_ENUM, WH_TYPE_OPTION, WH_TYPE_RESULT, WH_TYPE_FLAGS, WH_TYPE_OWN, WH_TYPE_BORROW, WH_TYPE_FUTURE,
+  WH_TYPE_STREAM, WH_TYPE_ERROR_CONTEXT, WH_TYPE_MAP
 };
-typedef union { wasmtime_component_instance_type_t *component_instance; wasmtime_component_func_type_t *component_func; void *pad[2]; } wh_item_union_t;
-typedef struct wasmtime_component_item_t { uint8_t kind; wh_item_union_t of; } wasmtime_component_item_t;
+typedef struct wasmtime_component_list_type wasmtime_component_list_type_t;
+typedef struct wasmtime_component_record_type wasmtime_component_record_type_t;
+typedef struct wasmtime_component_tuple_type wasmtime_component_tuple_type_t;
+typedef struct wasmtime_component_variant_type wasmtime_component_variant_type_t;
+typedef struct wasmtime_component_enum_type wasmtime_component_enum_type_t;
+typedef struct wasmtime_component_option_type wasmtime_component_option_type_t;
+typedef struct wasmtime_component_result_type wasmtime_component_result_type_t;
+typedef struct wasmtime_component_flags_type wasmtime_component_flags_type_t;
+typedef struct wasmtime_component_valtype_t {
+  uint8_t kind;
+  union {
+    wasmtime_component_list_type_t *list;
+    wasmtime_component_record_type_t *record;
+    wasmtime_component_tuple_type_t *tuple;
+    wasmtime_component_variant_type_t *variant;
+    wasmtime_component_enum_type_t *enum_;
+    wasmtime_component_option_type_t *option;
+    wasmtime_component_result_type_t *result;
+    wasmtime_component_flags_type_t *flags;
+  } of;
+} wasmtime_component_valtype_t;
+typedef struct wasmtime_component_type_t wasmtime_component_type_t;
+typedef struct wasmtime_component_instance_type wasmtime_component_instance_type_t;
+typedef struct wasmtime_component_func_type_t wasmtime_component_func_type_t;
+enum { // wasmtime_component_item_kind_t
+  WH_ITEM_COMPONENT, WH_ITEM_COMPONENT_INSTANCE, WH_ITEM_MODULE, WH_ITEM_COMPONENT_FUNC, WH_ITEM_RESOURCE,
+  WH_ITEM_CORE_FUNC, WH_ITEM_TYPE
+};
+typedef struct wasmtime_component_item_t {
+  uint8_t kind;
+  union {
+    wasmtime_component_instance_type_t *component_instance;
+    wasmtime_component_func_type_t *component_func;
+    wasmtime_component_valtype_t type;
+  } of;
+} wasmtime_component_item_t;
 typedef struct wasmtime_component_linker_t wasmtime_component_linker_t;
 typedef struct wasmtime_component_linker_instance_t wasmtime_component_linker_instance_t;
 typedef struct { uint64_t store_id; uint32_t p; } wasmtime_component_instance_t;
@@ -109,6 +143,27 @@ bool wasmtime_component_type_export_nth(const wasmtime_component_type_t *, const
 size_t wasmtime_component_instance_type_export_count(const wasmtime_component_instance_type_t *, const wasm_engine_t *);
 bool wasmtime_component_instance_type_export_nth(const wasmtime_component_instance_type_t *, const wasm_engine_t *, size_t, const char **, size_t *, wasmtime_component_item_t *);
 void wasmtime_component_item_delete(wasmtime_component_item_t *);
+bool wasmtime_component_type_import_get(const wasmtime_component_type_t *, const wasm_engine_t *, const char *, size_t, wasmtime_component_item_t *);
+bool wasmtime_component_type_export_get(const wasmtime_component_type_t *, const wasm_engine_t *, const char *, size_t, wasmtime_component_item_t *);
+void wasmtime_component_valtype_delete(wasmtime_component_valtype_t *);
+bool wasmtime_component_func_type_async(const wasmtime_component_func_type_t *);
+size_t wasmtime_component_func_type_param_count(const wasmtime_component_func_type_t *);
+bool wasmtime_component_func_type_param_nth(const wasmtime_component_func_type_t *, size_t, const char **, size_t *, wasmtime_component_valtype_t *);
+bool wasmtime_component_func_type_result(const wasmtime_component_func_type_t *, wasmtime_component_valtype_t *);
+void wasmtime_component_list_type_element(const wasmtime_component_list_type_t *, wasmtime_component_valtype_t *);
+size_t wasmtime_component_record_type_field_count(const wasmtime_component_record_type_t *);
+bool wasmtime_component_record_type_field_nth(const wasmtime_component_record_type_t *, size_t, const char **, size_t *, wasmtime_component_valtype_t *);
+size_t wasmtime_component_tuple_type_types_count(const wasmtime_component_tuple_type_t *);
+bool wasmtime_component_tuple_type_types_nth(const wasmtime_component_tuple_type_t *, size_t, wasmtime_component_valtype_t *);
+size_t wasmtime_component_variant_type_case_count(const wasmtime_component_variant_type_t *);
+bool wasmtime_component_variant_type_case_nth(const wasmtime_component_variant_type_t *, size_t, const char **, size_t *, bool *, wasmtime_component_valtype_t *);
+size_t wasmtime_component_enum_type_names_count(const wasmtime_component_enum_type_t *);
+bool wasmtime_component_enum_type_names_nth(const wasmtime_component_enum_type_t *, size_t, const char **, size_t *);
+void wasmtime_component_option_type_ty(const wasmtime_component_option_type_t *, wasmtime_component_valtype_t *);
+bool wasmtime_component_result_type_ok(const wasmtime_component_result_type_t *, wasmtime_component_valtype_t *);
+bool wasmtime_component_result_type_err(const wasmtime_component_result_type_t *, wasmtime_component_valtype_t *);
+size_t wasmtime_component_flags_type_names_count(const wasmtime_component_flags_type_t *);
+bool wasmtime_component_flags_type_names_nth(const wasmtime_component_flags_type_t *, size_t, const char **, size_t *);
 wasmtime_component_export_index_t *wasmtime_component_get_export_index(const wasmtime_component_t *, const wasmtime_component_export_index_t *, const char *, size_t);
 void wasmtime_component_export_index_delete(wasmtime_component_export_index_t *);
 wasmtime_component_resource_type_t *wasmtime_component_resource_type_new_host(uint32_t);
@@ -148,7 +203,7 @@ typedef struct {
   bool mem_refused;
 } wh_store_t;
 
-// Helpers, so that each step crosses from Go once. capi.c, memory.c.
+// Helpers, so that each step crosses from Go once. capi.c, memory.c, types.c.
 wasm_engine_t *wh_engine_new(size_t max_stack);
 wh_store_t *wh_store_new(wasm_engine_t *, uintptr_t handle, uint64_t mem, int64_t tables, int64_t instances);
 void wh_store_delete(wh_store_t *);
@@ -164,6 +219,7 @@ void wh_record_new(wasmtime_component_valrecord_t *, size_t);
 void wh_flags_new(wasmtime_component_valflags_t *, size_t);
 bool wh_list_to_bytes(const wasmtime_component_vallist_t *, uint8_t *);
 void wh_bytes_to_list(wasmtime_component_vallist_t *, const uint8_t *, size_t);
+char *wh_signature(const wasmtime_component_func_type_t *); // to be freed
 void wh_memory_creator(wasmtime_memory_creator_t *);
 wh_store_t *wh_enter(wh_store_t *);
 void wh_leave(wh_store_t *previous);

@@ -26,6 +26,10 @@ func (*Engine) NewLinker() *Linker                          { return &Linker{} }
 func (*Engine) NewStore(StoreConfig) *Store                 { return &Store{} }
 func (*Component) Serialize() ([]byte, error)               { return nil, ErrNoEngine }
 func (*Component) Index(iface, name string) (*Index, error) { return nil, ErrNoEngine }
+func (*Component) Imports() []string                        { return nil }
+func (*Component) Exports() []string                        { return nil }
+func (*Component) ImportFuncs(string) map[string]string     { return nil }
+func (*Component) ExportFuncs(string) map[string]string     { return nil }
 func (*Component) Close() error                             { return nil }
 func (*Linker) Define(...Interface) error                   { return ErrNoEngine }
 func (*Linker) Close() error                                { return nil }
