@@ -50,7 +50,7 @@ type Endpoint struct {
 type Bind struct {
 	Path     string `json:"path"`
 	Required bool   `json:"required"`
-	Kind     string `json:"kind"`
+	Kind     string `json:"kind" words:"staged,host-path,interpreter,derived,binary-dir"`
 }
 
 // RunAs is the uid and gid commands run as; Access is self, owner or idmap
@@ -58,5 +58,5 @@ type Bind struct {
 type RunAs struct {
 	UID    int    `json:"uid"`
 	GID    int    `json:"gid"`
-	Access string `json:"access"`
+	Access string `json:"access" words:"self,owner,idmap"`
 }

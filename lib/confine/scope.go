@@ -50,13 +50,13 @@ type Preopen struct {
 	Artifact string  `json:"artifact"`
 	Role     string  `json:"role"`
 	Scope    *string `json:"scope"`
-	Surface  string  `json:"surface"`
+	Surface  string  `json:"surface" words:"whole-workdir,scoped-subtree,nothing"`
 }
 
 // FilesExport is what the door serves of the work folder.
 type FilesExport struct {
 	Root     string `json:"root"`
-	Mode     string `json:"mode"`
+	Mode     string `json:"mode" words:"read-only"`
 	MaxBytes int64  `json:"max_bytes"`
 }
 
@@ -77,7 +77,7 @@ type StateStore struct {
 // RuntimeWrite is something the runtime itself may create in the work folder.
 type RuntimeWrite struct {
 	Path      string `json:"path"`
-	Kind      string `json:"kind"`
+	Kind      string `json:"kind" words:"file,directory"`
 	Condition string `json:"condition"`
 }
 
@@ -93,14 +93,14 @@ func RuntimeWrites() []RuntimeWrite {
 // not-required or not-probed.
 type IOMax struct {
 	DeclaredBytesPerSec *uint64 `json:"declared_bytes_per_sec"`
-	Status              string  `json:"status"`
+	Status              string  `json:"status" words:"enforced,unavailable,not-required,not-probed"`
 	Reason              string  `json:"reason,omitempty"`
 }
 
 // FilesystemBoundary says how far commands are kept to their grants: Restriction
 // is advisory, enforced or absent; NotProtected holds the words of CON-58.
 type FilesystemBoundary struct {
-	Restriction  string   `json:"restriction"`
+	Restriction  string   `json:"restriction" words:"advisory,enforced,absent"`
 	NotProtected []string `json:"not_protected"`
 }
 
@@ -108,7 +108,7 @@ type FilesystemBoundary struct {
 // it: private-tmp or env-only.
 type TempDir struct {
 	Path    string `json:"path"`
-	Mapping string `json:"mapping"`
+	Mapping string `json:"mapping" words:"private-tmp,env-only"`
 }
 
 // ParentWorkdir says what a delegating parent copied into the work folder.
@@ -128,7 +128,7 @@ type InstallGrants struct {
 // ProcessBoundary says what commands see of other processes: ProcView is private
 // or host, Signals pid-namespace, landlock or unmediated.
 type ProcessBoundary struct {
-	ProcView    string `json:"proc_view"`
-	Signals     string `json:"signals"`
+	ProcView    string `json:"proc_view" words:"private,host"`
+	Signals     string `json:"signals" words:"pid-namespace,landlock,unmediated"`
 	LandlockABI int    `json:"landlock_abi"`
 }

@@ -5,10 +5,10 @@ import "encoding/json"
 // Lifecycle is the resolved lifecycle block; a nil pointer is "no limit" or, for
 // DeadlineNoticeSecs, the default of SES-178. Overrides names the flags applied.
 type Lifecycle struct {
-	TaskAcceptance         string   `json:"task_acceptance"` // none, single, queue
-	AfterTask              string   `json:"after_task"`      // exit, sleep
+	TaskAcceptance         string   `json:"task_acceptance" words:"none,single,queue"` // none, single, queue
+	AfterTask              string   `json:"after_task" words:"exit,sleep"`             // exit, sleep
 	QueueDepth             int64    `json:"queue_depth"`
-	Conversation           string   `json:"conversation"` // stateless, threaded
+	Conversation           string   `json:"conversation" words:"stateless,threaded"` // stateless, threaded
 	MaxTaskReopens         int64    `json:"max_task_reopens"`
 	InputTimeoutSecs       *int64   `json:"input_timeout_secs"`
 	ShellGraceSecs         int64    `json:"shell_grace_secs"`
@@ -19,15 +19,15 @@ type Lifecycle struct {
 
 // Inference is how an agent capsule asks its model (SES-97, SES-98).
 type Inference struct {
-	Transport       string           `json:"transport"` // http, process
-	Model           string           `json:"model"`     // empty: the process program's own default
+	Transport       string           `json:"transport" words:"http,process"` // http, process
+	Model           string           `json:"model"`                          // empty: the process program's own default
 	MaxTurns        int64            `json:"max_turns"`
 	MaxOutputTokens int64            `json:"max_output_tokens"`
 	Choices         []Choice         `json:"choices"` // primary first
 	Compaction      Compaction       `json:"compaction"`
 	SystemPrompt    SystemPrompt     `json:"system_prompt"`
-	HookOutputCaps  map[string]int64 `json:"hook_output_caps"` // model to tokens
-	ToolRefresh     string           `json:"tool_refresh"`     // compaction, immediate
+	HookOutputCaps  map[string]int64 `json:"hook_output_caps"`                          // model to tokens
+	ToolRefresh     string           `json:"tool_refresh" words:"compaction,immediate"` // compaction, immediate
 	ProcessDriver   *ProcessDriver   `json:"process_driver"`
 }
 
@@ -65,7 +65,7 @@ type Compaction struct {
 type SystemPrompt struct {
 	Text   string `json:"text"`
 	SHA256 string `json:"sha256"`
-	Source string `json:"source"`
+	Source string `json:"source" words:"manifest,cli,none"`
 }
 
 // ProcessDriver is the driver and program of transport: process.
@@ -108,7 +108,7 @@ type ContextRetain struct {
 
 // Trace says how much of each request the trace keeps: none, meta or content.
 type Trace struct {
-	Capture string       `json:"capture"`
+	Capture string       `json:"capture" words:"none,meta,content"`
 	Retain  *TraceRetain `json:"retain"`
 }
 
@@ -153,7 +153,7 @@ type Door struct {
 
 // Authentication is network.authentication; Scheme is "bearer".
 type Authentication struct {
-	Scheme      string                    `json:"scheme"`
+	Scheme      string                    `json:"scheme" words:"bearer"`
 	Credentials map[string]DoorCredential `json:"credentials"`
 }
 
@@ -178,7 +178,7 @@ type Exports struct {
 // FileExport is exports.files; Mode is "read-only".
 type FileExport struct {
 	Root     string `json:"root"`
-	Mode     string `json:"mode"`
+	Mode     string `json:"mode" words:"read-only"`
 	MaxBytes int64  `json:"max_bytes"`
 }
 
@@ -217,7 +217,7 @@ const (
 // file, or the manifest together with Pointer, a JSON pointer into it.
 type CredentialRef struct {
 	Name       string `json:"name"`
-	Source     string `json:"source"`
+	Source     string `json:"source" words:"config,environment,manifest,injected"`
 	Rereadable bool   `json:"rereadable"`
 	File       string `json:"file,omitempty"`
 	Pointer    string `json:"pointer,omitempty"`
@@ -242,7 +242,7 @@ type SpawnBounds struct {
 type Resume struct {
 	FromSession string `json:"from_session"`
 	TraceDir    string `json:"trace_dir"`
-	Mode        string `json:"mode"`
+	Mode        string `json:"mode" words:"full,compact"`
 }
 
 // Deadline is the moment a session must have ended; Source is "flag" or
@@ -250,7 +250,7 @@ type Resume struct {
 type Deadline struct {
 	AtMs    int64  `json:"at_ms"`
 	SetAtMs int64  `json:"set_at_ms"`
-	Source  string `json:"source"`
+	Source  string `json:"source" words:"flag,inherited"`
 }
 
 // Lineage says who started the session. Spawner is the handle of DEL-702

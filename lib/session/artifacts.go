@@ -13,12 +13,12 @@ const (
 
 // Artifact is one declared artifact, resolved and verified (SES section 4.3).
 type Artifact struct {
-	Name           string        `json:"name"`           // <scope>/<name>
-	ToolName       string        `json:"tool_name"`      // what it is dispatched and staged under
-	Version        string        `json:"version"`        // "local" for a local skill source
-	Role           string        `json:"role"`           // tool, driver, hook, skill
-	Kind           string        `json:"kind"`           // wasm, native, static
-	Implementation string        `json:"implementation"` // component, core, native, skill, provider
+	Name           string        `json:"name"`                                                        // <scope>/<name>
+	ToolName       string        `json:"tool_name"`                                                   // what it is dispatched and staged under
+	Version        string        `json:"version"`                                                     // "local" for a local skill source
+	Role           string        `json:"role" words:"tool,driver,hook,skill"`                         // tool, driver, hook, skill
+	Kind           string        `json:"kind" words:"wasm,native,static"`                             // wasm, native, static
+	Implementation string        `json:"implementation" words:"component,core,native,skill,provider"` // component, core, native, skill, provider
 	Origin         Origin        `json:"origin"`
 	Store          *string       `json:"store"`  // project, global, or a directory of --store; nil for a local source
 	Source         *string       `json:"source"` // local skill path
@@ -36,7 +36,7 @@ type Artifact struct {
 // Origin says who pinned an artifact: "operator", or "runtime" and the session
 // that pulled it.
 type Origin struct {
-	Kind    string `json:"kind"`
+	Kind    string `json:"kind" words:"operator,runtime"`
 	Session string `json:"session,omitempty"`
 }
 
@@ -60,9 +60,9 @@ type Compiled struct {
 // the operator's. Binding is nil for every session event.
 type Hook struct {
 	Binding       *string `json:"binding"`
-	ExecutionMode string  `json:"execution_mode"`
+	ExecutionMode string  `json:"execution_mode" words:"blocking,async"`
 	CommitPolicy  string  `json:"commit_policy"`
-	OnOverflow    string  `json:"on_overflow"`
+	OnOverflow    string  `json:"on_overflow" words:"drop,block"`
 }
 
 // ProviderTools are the provider tools declared and the vendors every declared

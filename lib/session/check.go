@@ -44,11 +44,9 @@ func (d *Document) checkKind() error {
 		if d.Capsule.Component == nil && (d.Capsule.Archive == nil || d.Capsule.Payload == nil) {
 			return errors.New("kind is script, but capsule names no component")
 		}
-		if i := d.Capsule.Implementation; i == nil || *i != ImplComponent && *i != ImplCore {
-			return errors.New("capsule.implementation of a script capsule is neither component nor core")
+		if d.Capsule.Implementation == nil {
+			return errors.New("kind is script, but capsule.implementation is null")
 		}
-	default:
-		return fmt.Errorf("kind is %q, neither agent nor script", d.Kind)
 	}
 	return nil
 }
@@ -105,14 +103,8 @@ func (d *Document) checkArtifacts() error {
 		if want := path.Join(ToolsDir, a.ToolName, ManifestName); a.ManifestPath != want {
 			return fmt.Errorf("%s.manifest_path is %q, not %q", at, a.ManifestPath, want)
 		}
-		switch a.Implementation {
-		case ImplComponent, ImplCore, ImplNative:
-			if a.Archive == nil || a.Payload == nil {
-				return fmt.Errorf("%s has no archive or payload", at)
-			}
-		case ImplSkill, ImplProvider:
-		default:
-			return fmt.Errorf("%s.implementation is %q", at, a.Implementation)
+		if a.Implementation != ImplSkill && a.Implementation != ImplProvider && (a.Archive == nil || a.Payload == nil) {
+			return fmt.Errorf("%s has no archive or payload", at)
 		}
 		if a.Gateway != nil && (*a.Gateway < 0 || *a.Gateway >= len(d.Gateways)) {
 			return fmt.Errorf("%s.gateway is %d, and there are %d gateways", at, *a.Gateway, len(d.Gateways))

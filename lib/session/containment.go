@@ -10,7 +10,7 @@ type Containment struct {
 	Achieved    policy.Class  `json:"achieved"`
 	Tier        string        `json:"tier"`
 	Shortfall   *string       `json:"shortfall"`
-	TempMapping string        `json:"temp_mapping"`
+	TempMapping string        `json:"temp_mapping" words:"private-tmp,env-only"`
 	Unconfined  bool          `json:"unconfined"`
 }
 
@@ -19,7 +19,7 @@ type Containment struct {
 type HostFact struct {
 	Binary string `json:"binary"`
 	Path   string `json:"path"`
-	Source string `json:"source"`
+	Source string `json:"source" words:"probe,cache"`
 }
 
 // ProtectedPath is a lowered read_only entry; Relative is beneath the work

@@ -26,7 +26,7 @@ type Document struct {
 	StagedAtMs            int64                      `json:"staged_at_ms"`
 	Stager                Stager                     `json:"stager"`
 	SessionID             string                     `json:"session_id"`
-	Kind                  string                     `json:"kind"`
+	Kind                  string                     `json:"kind" words:"agent,script"`
 	Capsule               Capsule                    `json:"capsule"`
 	Manifest              Manifest                   `json:"manifest"`
 	Directories           Directories                `json:"directories"`
@@ -109,7 +109,7 @@ type Capsule struct {
 	Component      *File     `json:"component"`
 	Archive        *File     `json:"archive"`
 	Payload        *Payload  `json:"payload"`
-	Implementation *string   `json:"implementation"` // component or core
+	Implementation *string   `json:"implementation" words:"component,core"` // component or core
 	Interface      *string   `json:"interface"`
 	Compiled       *Compiled `json:"compiled"`
 }
@@ -127,7 +127,7 @@ type Manifest struct {
 // FilesRoot is where relative paths a manifest names resolve; Kind is
 // "directory" or "package".
 type FilesRoot struct {
-	Kind string `json:"kind"`
+	Kind string `json:"kind" words:"directory,package"`
 	Path string `json:"path"`
 }
 

@@ -80,6 +80,11 @@ func Decode(data []byte, source string, served []string) (*Document, error) {
 	if err := decodeStrict(data, d); err != nil {
 		return nil, unusable(source, "%w", err)
 	}
+	for _, raw := range []*json.RawMessage{&d.ParentWorkdirSnapshot, &d.Lineage.Spawner} {
+		if string(*raw) == "null" {
+			*raw = nil
+		}
+	}
 	if err := d.check(); err != nil {
 		return nil, unusable(source, "%w", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mur-capsules/mur/lib/diag"
 )
 
 // maxFaults bounds the faults one refusal lists.
@@ -27,7 +29,7 @@ func decodeStrict(data []byte, v any) error {
 	}
 	c := &checker{dec: json.NewDecoder(bytes.NewReader(data))}
 	c.dec.UseNumber()
-	if err := c.value(reflect.TypeOf(v).Elem(), ""); err != nil {
+	if err := c.value(reflect.StructField{Type: reflect.TypeOf(v).Elem()}, ""); err != nil {
 		return err
 	}
 	if _, err := c.dec.Token(); err != io.EOF {
@@ -60,9 +62,11 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// value consumes one JSON value and compares it with t. The error is one of
-// JSON syntax; everything else is a fault.
-func (c *checker) value(t reflect.Type, path string) error {
+// value consumes one JSON value and compares it with the field it is for: its
+// type and, for a text that is one of a few words, its tag "words". The error is
+// one of JSON syntax; everything else is a fault.
+func (c *checker) value(f reflect.StructField, path string) error {
+	t := f.Type
 	tok, err := c.dec.Token()
 	if err != nil {
 		return syntax(err)
@@ -95,40 +99,47 @@ func (c *checker) value(t reflect.Type, path string) error {
 			c.fault("%s is not an object", name(path))
 			return c.skip(tok)
 		}
-		return c.members(path, func(key string) (reflect.Type, bool) { return t.Elem(), true }, nil)
+		return c.members(path, func(string) (reflect.StructField, bool) { return element(t), true }, nil)
 	case reflect.Slice:
 		if tok != json.Delim('[') {
 			c.fault("%s is not a list", name(path))
 			return c.skip(tok)
 		}
 		for i := 0; c.dec.More(); i++ {
-			if err := c.value(t.Elem(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			if err := c.value(element(t), fmt.Sprintf("%s[%d]", path, i)); err != nil {
 				return err
 			}
 		}
 		_, err := c.dec.Token()
 		return syntax(err)
 	}
+	if text, ok := tok.(string); ok && f.Tag.Get("words") != "" {
+		if words := strings.Split(f.Tag.Get("words"), ","); !slices.Contains(words, text) {
+			c.fault("%s is %s, not one of %s", name(path), diag.Quote(text), strings.Join(words, ", "))
+		}
+	}
 	return c.skip(tok) // json.Unmarshal checks scalars
 }
 
+func element(t reflect.Type) reflect.StructField { return reflect.StructField{Type: t.Elem()} }
+
 func (c *checker) object(t reflect.Type, path string) error {
-	fields := map[string]reflect.Type{}
+	fields := map[string]reflect.StructField{}
 	var required []string
 	for i := range t.NumField() {
 		tag, opts, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		if tag == "-" {
 			continue
 		}
-		fields[tag] = t.Field(i).Type
+		fields[tag] = t.Field(i)
 		if opts != "omitempty" {
 			required = append(required, tag)
 		}
 	}
-	return c.members(path, func(key string) (reflect.Type, bool) { ft, ok := fields[key]; return ft, ok }, required)
+	return c.members(path, func(key string) (reflect.StructField, bool) { f, ok := fields[key]; return f, ok }, required)
 }
 
-func (c *checker) members(path string, typeOf func(string) (reflect.Type, bool), required []string) error {
+func (c *checker) members(path string, fieldOf func(string) (reflect.StructField, bool), required []string) error {
 	seen := map[string]bool{}
 	for c.dec.More() {
 		tok, err := c.dec.Token()
@@ -141,12 +152,12 @@ func (c *checker) members(path string, typeOf func(string) (reflect.Type, bool),
 			c.fault("%s stands there twice", name(at))
 		}
 		seen[key] = true
-		t, ok := typeOf(key)
+		f, ok := fieldOf(key)
 		if !ok {
 			c.fault("%s is not known", name(at))
-			t = rawMessage
+			f = reflect.StructField{Type: rawMessage}
 		}
-		if err := c.value(t, at); err != nil {
+		if err := c.value(f, at); err != nil {
 			return err
 		}
 	}
