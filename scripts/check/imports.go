@@ -26,6 +26,7 @@ var rooms = map[string][]string{
 	"lockfile":                    {"diag", "artifact", "workfs"},
 	"store":                       {"diag", "artifact", "lockfile", "manifest", "workfs"},
 	"confine":                     {"diag", "policy"},
+	"confine/seccomp":             {},
 	"confine/probe":               {"confine"},
 	"session":                     {"diag", "ids", "names", "policy", "workfs", "confine"},
 	"trace":                       {"diag", "ids", "workfs"},
@@ -46,6 +47,7 @@ var rooms = map[string][]string{
 var leaves = map[string][]string{
 	"github.com/bytecodealliance/wasmtime-go": {"lib/wasmhost/component/wasmtime"},
 	"github.com/tetratelabs/wazero":           {"lib/wasmhost/core", "examples/wasm-tools"},
+	"golang.org/x/net/bpf":                    {"lib/confine/seccomp"},
 	"gopkg.in/yaml.v3":                        {"lib/manifest", "lib/config", "lib/lockfile"},
 	"github.com/itchyny/gojq":                 {"mur-trace"},
 	"go.opentelemetry.io":                     {"mur-trace"},
