@@ -1,0 +1,69 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/tetratelabs/wazero/experimental"
+	"golang.org/x/sys/unix"
+)
+
+const pageSize = 64 << 10
+
+// maxMemory is what a 32-bit memory can address.
+const maxMemory = 4 << 30
+
+// linearMemory is the memory of one instance: an address range reserved up to
+// the limit and used from its start, so that growing copies nothing and the
+// pages never touched cost nothing.
+//
+// It is where a refused growth is told from other failures: wazero asks it for
+// every growth that the module's own maximum allows, and a no is remembered.
+type linearMemory struct {
+	region  []byte
+	limit   uint64 // bytes
+	refused bool
+}
+
+// newLinearMemory reserves limit bytes. The caller frees it after the last use
+// of the instance, not wazero: an instance that ends itself is closed while its
+// frames are still on the stack.
+func newLinearMemory(limit uint64) (*linearMemory, error) {
+	if limit > maxMemory {
+		limit = maxMemory
+	}
+	limit -= limit % pageSize
+	m := &linearMemory{limit: limit}
+	if limit == 0 {
+		return m, nil
+	}
+	region, err := unix.Mmap(-1, 0, int(limit), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("reserving %d bytes of guest memory: %w", limit, err)
+	}
+	m.region = region
+	return m, nil
+}
+
+// Allocate is asked once, for the module's only memory.
+func (m *linearMemory) Allocate(_, _ uint64) experimental.LinearMemory { return m }
+
+// Reallocate grows the memory to size bytes or refuses.
+func (m *linearMemory) Reallocate(size uint64) []byte {
+	if size > m.limit {
+		m.refused = true
+		return nil
+	}
+	return m.region[:size:size]
+}
+
+// Free does nothing: see newLinearMemory.
+func (m *linearMemory) Free() {}
+
+func (m *linearMemory) release() {
+	if m.region != nil {
+		// Unmapping a range that was mapped whole does not fail.
+		_ = unix.Munmap(m.region)
+		m.region = nil
+	}
+}

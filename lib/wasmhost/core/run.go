@@ -1,0 +1,273 @@
+package core
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/experimental/sysfs"
+
+	"github.com/mur-capsules/mur/lib/wasmhost"
+)
+
+// The second argument of a command and the op of a reactor (WIT-46, WIT-52,
+// WIT-55).
+const (
+	opTool    = "tool-run"
+	opCapsule = "capsule-run"
+)
+
+// RunTool calls a tool or driver in an instance of its own (WIT-46 to WIT-51,
+// WIT-55, WIT-56).
+func (g *Guest) RunTool(ctx context.Context, in *wasmhost.Instance, input wasmhost.ToolInput) (wasmhost.ToolResult, error) {
+	var none wasmhost.ToolResult
+	if g.kind != wasmhost.Tool && g.kind != wasmhost.Driver {
+		return none, &wasmhost.Fault{Cause: wasmhost.BadOutput, Err: fmt.Errorf("a %s is not run as a tool", g.kind)}
+	}
+	arg, err := json.Marshal(input)
+	if err != nil {
+		return none, &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: err}
+	}
+	var stdout *resultBuffer
+	c, fault := g.run(ctx, in, opTool, arg, func(c *call) stdio {
+		stdout = &resultBuffer{c: c}
+		return stdio{in: bytes.NewReader(arg), out: stdout, err: &errorStream{out: c.stream(in.Stderr), left: maxLog}}
+	})
+	if fault != nil {
+		return none, fault
+	}
+	out := stdout.b
+	if c.reactor {
+		out = c.response
+	}
+	res, err := ParseResult(out)
+	if err != nil {
+		return none, c.blame(&wasmhost.Fault{Cause: wasmhost.BadOutput, Err: err})
+	}
+	return res, nil
+}
+
+// RunCapsule calls a script capsule (WIT-52).
+func (g *Guest) RunCapsule(ctx context.Context, in *wasmhost.Instance) error {
+	if g.kind != wasmhost.Capsule {
+		return &wasmhost.Fault{Cause: wasmhost.BadOutput, Err: fmt.Errorf("a %s is not run as a script capsule", g.kind)}
+	}
+	_, fault := g.run(ctx, in, opCapsule, []byte("null"), func(c *call) stdio {
+		return stdio{in: strings.NewReader(""), out: c.stream(in.Stdout), err: &errorStream{out: c.stream(in.Stderr), left: -1}}
+	})
+	if fault != nil {
+		return fault
+	}
+	return nil
+}
+
+type stdio struct {
+	in  io.Reader
+	out io.Writer
+	err *errorStream
+}
+
+// run makes an instance, calls it and takes it down. The instance and the call
+// each get the full time (TOL-105).
+func (g *Guest) run(ctx context.Context, in *wasmhost.Instance, op string, input []byte, streams func(*call) stdio) (*call, *wasmhost.Fault) {
+	hostFault := func(err error) (*call, *wasmhost.Fault) {
+		return nil, &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: err}
+	}
+	done, err := g.begin()
+	if err != nil {
+		return hostFault(err)
+	}
+	defer done()
+	limits := withDefaults(in.Limits)
+	if f := g.checkLimits(limits); f != nil {
+		return nil, f
+	}
+	mem, err := newLinearMemory(limits.MemoryBytes)
+	if err != nil {
+		return hostFault(err)
+	}
+	defer mem.release()
+	c := &call{
+		kind: g.kind, in: in, mem: mem, reactor: g.shape == Reactor,
+		handles: map[int32]*httpHandle{},
+	}
+	defer func() {
+		for _, h := range c.handles {
+			h.close()
+		}
+	}()
+	std := streams(c)
+	files := &openFiles{}
+	defer files.closeAll()
+	config := moduleConfig(c, in, op, std, files)
+
+	ictx, cancel := withDeadline(context.WithValue(ctx, callKey{}, c), limits.Deadline)
+	defer cancel()
+	c.ctx = ictx
+	mod, err := g.runtime.InstantiateModule(experimental.WithMemoryAllocator(ictx, mem), g.compiled, config)
+	if mod != nil {
+		defer mod.Close(context.Background()) // closing does not wait
+	}
+	if err == nil {
+		boundTables(mod, limits.TableElements)
+		if c.reactor {
+			_, err = mod.ExportedFunction(exportInitialize).Call(ictx)
+		}
+	}
+	if f := c.outcome(ictx, err); f != nil || c.exited {
+		return c, c.withStderr(f, std)
+	}
+
+	cctx, cancel := withDeadline(context.WithValue(ctx, callKey{}, c), limits.Deadline)
+	defer cancel()
+	c.ctx = cctx
+	if c.reactor {
+		err = c.handle(cctx, mod, op, input)
+	} else {
+		_, err = mod.ExportedFunction(exportStart).Call(cctx)
+	}
+	return c, c.withStderr(c.outcome(cctx, err), std)
+}
+
+// handle is one call of a reactor (WIT-55).
+func (c *call) handle(ctx context.Context, mod api.Module, op string, input []byte) error {
+	request, err := json.Marshal(struct {
+		Op    string          `json:"op"`
+		Input json.RawMessage `json:"input"`
+	}{op, input})
+	if err != nil {
+		return err
+	}
+	c.slot = request
+	ret, err := mod.ExportedFunction(exportHandle).Call(ctx)
+	if err != nil || c.exited {
+		return err
+	}
+	switch {
+	case int32(uint32(ret[0])) != 0:
+		c.fault = &wasmhost.Fault{Cause: wasmhost.BadOutput, Err: fmt.Errorf("murmur_handle returned %d", int32(uint32(ret[0])))}
+	case c.response == nil:
+		c.fault = &wasmhost.Fault{Cause: wasmhost.BadOutput, Err: errors.New("respond was not called")}
+	}
+	return nil
+}
+
+// withStderr gives an exit its standard error (WIT-48). A reactor that leaves
+// through exit has not answered, whatever its status.
+func (c *call) withStderr(f *wasmhost.Fault, std stdio) *wasmhost.Fault {
+	if f == nil && c.exited && c.reactor {
+		f = c.blame(&wasmhost.Fault{Cause: wasmhost.BadOutput, Err: errors.New("the guest exited without an answer")})
+	}
+	if f != nil && f.Cause == wasmhost.Exited {
+		f.Stderr = strings.ToValidUTF8(string(std.err.tail), "\uFFFD")
+	}
+	return f
+}
+
+func withDefaults(l wasmhost.Limits) wasmhost.Limits {
+	d := wasmhost.DefaultLimits()
+	if l.MemoryBytes == 0 {
+		l.MemoryBytes = d.MemoryBytes
+	}
+	if l.TableElements == 0 {
+		l.TableElements = d.TableElements
+	}
+	if l.Deadline <= 0 {
+		l.Deadline = d.Deadline
+	}
+	return l
+}
+
+// checkLimits refuses a module that starts beyond its limits; wazero has no
+// answer for that but a panic.
+func (g *Guest) checkLimits(l wasmhost.Limits) *wasmhost.Fault {
+	for _, m := range g.module.memories {
+		if m.min > l.MemoryBytes/pageSize {
+			return &wasmhost.Fault{Cause: wasmhost.LimitReached, Limit: keyMemory,
+				Err: fmt.Errorf("it starts with %d bytes of memory, more than %d", m.min*pageSize, l.MemoryBytes)}
+		}
+	}
+	for _, t := range g.module.tables {
+		if t.min > uint64(l.TableElements) {
+			return &wasmhost.Fault{Cause: wasmhost.LimitReached, Limit: keyTable,
+				Err: fmt.Errorf("it starts with a table of %d elements, more than %d", t.min, l.TableElements)}
+		}
+	}
+	return nil
+}
+
+// boundTables lowers the maximum of each table to limit. wazero has no setting
+// for that, but its instance has the maximum as exported fields of types it
+// does not name; a test fails when they are no longer there.
+func boundTables(mod api.Module, limit uint32) {
+	tables := reflect.ValueOf(mod).Elem().FieldByName("Tables")
+	for i := range tables.Len() {
+		field := tables.Index(i).Elem().FieldByName("Max")
+		if field.IsNil() || field.Elem().Uint() > uint64(limit) {
+			field.Set(reflect.ValueOf(&limit))
+		}
+	}
+}
+
+// moduleConfig is what WASI shows the guest.
+func moduleConfig(c *call, in *wasmhost.Instance, op string, std stdio, files *openFiles) wazero.ModuleConfig {
+	config := wazero.NewModuleConfig().
+		WithName(""). // any number of instances at a time
+		WithStartFunctions().
+		WithArgs(in.Name, op).
+		WithStdin(std.in).WithStdout(std.out).WithStderr(std.err).
+		WithRandSource(rand.Reader).
+		WithSysWalltime().
+		WithNanotime(monotonic, 1).
+		WithNanosleep(func(ns int64) { c.sleep(time.Duration(ns)) }).
+		WithOsyield(runtime.Gosched)
+	for _, kv := range in.Env {
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && name != "PWD" && !strings.ContainsRune(kv, 0) {
+			config = config.WithEnv(name, value)
+		}
+	}
+	config = config.WithEnv("PWD", "/")
+
+	fsc := wazero.NewFSConfig().(sysfs.FSConfig)
+	hasState := slices.ContainsFunc(in.Dirs, func(d wasmhost.Dir) bool { return d.Guest == stateDir })
+	mounted := false
+	for _, d := range in.Dirs {
+		dir, at := &rootFS{root: d.Root, files: files}, "/"+d.Guest
+		if d.Guest == "." {
+			at = "/"
+			if hasState {
+				dir.hidden = stateDir
+			}
+		}
+		fsc, mounted = fsc.WithSysFSMount(dir, at).(sysfs.FSConfig), true
+	}
+	if mounted {
+		config = config.WithFSConfig(fsc.(wazero.FSConfig))
+	}
+	return config
+}
+
+// stateDir is the guest name of the store (WIT-31).
+const stateDir = "state"
+
+// sleep ends early when the call does; the guest is then ended at its next step.
+func (c *call) sleep(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c.ctx.Done():
+	}
+}
