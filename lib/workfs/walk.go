@@ -91,6 +91,9 @@ func (r *Root) explain(op string, parent int, seg, rel string, cause error) erro
 }
 
 func (r *Root) refuse(rel, what string) error {
+	if r.opt.Plain {
+		return &fs.PathError{Op: "open", Path: r.Join(rel), Err: fmt.Errorf("it is %s: %w", what, ErrRefused)}
+	}
 	if r.opt.Relative {
 		return r.opt.Latch.Refuse(rel, what)
 	}

@@ -45,6 +45,9 @@ type Options struct {
 	// Relative makes refusals name paths relative to the root, as for the work
 	// folder; otherwise they are absolute (SES-45).
 	Relative bool
+	// Plain makes refusals ordinary errors, which wrap ErrRefused and latch
+	// nothing: for directories that belong to no session.
+	Plain bool
 	// Ephemeral files need not survive a power failure: nothing is synced.
 	Ephemeral bool
 }

@@ -1,8 +1,7 @@
 package workfs
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -14,13 +13,23 @@ import (
 // limit). Links in its directory are followed; the file itself must be a
 // regular one, so neither a FIFO nor a device is waited for.
 func ReadFile(path string, limit int64) ([]byte, error) {
-	r, err := OpenRoot(filepath.Dir(path), Options{})
+	r, err := OpenRoot(filepath.Dir(path), Options{Plain: true})
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	data, err := r.ReadFile(filepath.Base(path), limit)
-	return data, ordinary("open", path, err)
+	return r.ReadFile(filepath.Base(path), limit)
+}
+
+// LockFile takes the exclusive lock on the ordinary file path, made with mode
+// 0600 when missing, and waits for it until ctx ends.
+func LockFile(ctx context.Context, path string) (*Lock, error) {
+	r, err := OpenRoot(filepath.Dir(path), Options{Plain: true})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.Lock(ctx, filepath.Base(path))
 }
 
 // ReplaceFile makes or replaces the ordinary file path with what write writes,
@@ -28,7 +37,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 // its directory exists. Temporaries that killed writers of the same file left
 // behind are removed first.
 func ReplaceFile(path string, mode fs.FileMode, write func(p *Pending) error) error {
-	r, err := OpenRoot(filepath.Dir(path), Options{})
+	r, err := OpenRoot(filepath.Dir(path), Options{Plain: true})
 	if err != nil {
 		return err
 	}
@@ -39,22 +48,13 @@ func ReplaceFile(path string, mode fs.FileMode, write func(p *Pending) error) er
 	}
 	p, err := r.Create(name, mode)
 	if err != nil {
-		return ordinary("create", path, err)
+		return err
 	}
 	defer p.Abort()
 	if err := write(p); err != nil {
 		return err
 	}
-	return ordinary("rename", path, p.Commit())
-}
-
-// ordinary turns a refusal into a plain error: E-RUN-103 belongs to the held
-// roots of a session.
-func ordinary(op, path string, err error) error {
-	if !errors.Is(err, ErrRefused) {
-		return err
-	}
-	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("not a regular file: %w", ErrRefused)}
+	return p.Commit()
 }
 
 // Sweep removes the temporaries beside the file name in the directory dir ("."
