@@ -1,0 +1,239 @@
+package wasi
+
+import (
+	"context"
+	"io"
+	"math"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+)
+
+// fileError marks an error of a file's stream, so that filesystem-error-code
+// knows its own.
+type fileError struct{ error }
+
+func (e fileError) Unwrap() error { return e.error }
+
+// fileReader is the input-stream of read-via-stream.
+type fileReader struct {
+	always
+	file *sharedFile
+	off  int64
+}
+
+func (r *fileReader) Close() error { return r.file.Close() }
+
+func (r *fileReader) read(p []byte) (int, error) {
+	n, err := r.file.ReadAt(p, r.off)
+	r.off += int64(n)
+	switch {
+	case n > 0 || len(p) == 0:
+		return n, nil
+	case err == io.EOF:
+		return 0, err
+	}
+	return 0, fileError{err}
+}
+
+// fileWriter is the output-stream of write-via-stream and append-via-stream.
+type fileWriter struct {
+	always
+	file   *sharedFile
+	off    int64
+	append bool
+}
+
+func (w *fileWriter) Close() error       { return w.file.Close() }
+func (w *fileWriter) room() (int, error) { return Chunk, nil }
+
+func (w *fileWriter) write(_ context.Context, p []byte) error {
+	if w.append {
+		if err := appendTo(w.file.File, p); err != nil {
+			return fileError{err}
+		}
+		return nil
+	}
+	n, err := w.file.WriteAt(p, w.off)
+	w.off += int64(n)
+	if err != nil {
+		return fileError{err}
+	}
+	return nil
+}
+
+// appendTo writes at the end of f, wherever other writers have moved it.
+func appendTo(f *os.File, p []byte) error {
+	for len(p) > 0 {
+		n, err := unix.Pwritev2(int(f.Fd()), [][]byte{p}, 0, unix.RWF_APPEND)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return os.NewSyscallError("pwritev2", err)
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
+// fileOffset reads a filesize; more than a file can have is invalid.
+func fileOffset(v val) (int64, error) {
+	n := v.(uint64)
+	if n > math.MaxInt64 {
+		return 0, syscall.EINVAL
+	}
+	return int64(n), nil
+}
+
+// onFile adapts a function on an open file, checking how it was opened. The
+// argument at index off, if any, is an offset.
+func onFile(write bool, off int, f func(c *call, d *descriptor, a []val, off int64) (val, error)) wasmtime.Func {
+	return fsFunc(func(c *call, d *descriptor, a []val) (val, error) {
+		switch {
+		case d.file == nil:
+			return nil, syscall.EISDIR
+		case write && !d.write, !write && !d.read:
+			return nil, syscall.EBADF
+		case off < 0:
+			return f(c, d, a, 0)
+		}
+		n, err := fileOffset(a[off])
+		if err != nil {
+			return nil, err
+		}
+		return f(c, d, a, n)
+	})
+}
+
+// readAt is descriptor.read: the bytes, valid until the next call, and whether
+// the file ends there.
+func readAt(c *call, d *descriptor, length uint64, off int64) ([]byte, bool, error) {
+	p := instance(c).buffer()[:min(length, Chunk)]
+	n, err := d.file.ReadAt(p, off)
+	if err != nil && err != io.EOF {
+		return nil, false, err
+	}
+	return p[:n], err == io.EOF, nil
+}
+
+// fileFuncs are the descriptor methods without a path.
+func fileFuncs() map[string]wasmtime.Func {
+	stat := func(show func(os.FileInfo) val) wasmtime.Func {
+		return fsFunc(func(c *call, d *descriptor, a []val) (val, error) {
+			fi, err := d.stat()
+			if err != nil {
+				return nil, err
+			}
+			return show(fi), nil
+		})
+	}
+	return map[string]wasmtime.Func{
+		"read-via-stream": onFile(false, 0, func(c *call, d *descriptor, a []val, off int64) (val, error) {
+			return c.Own(typeInput, &fileReader{file: d.file.hold(), off: off}), nil
+		}),
+		"write-via-stream": onFile(true, 0, func(c *call, d *descriptor, a []val, off int64) (val, error) {
+			return c.Own(typeOutput, &fileWriter{file: d.file.hold(), off: off}), nil
+		}),
+		"append-via-stream": onFile(true, -1, func(c *call, d *descriptor, a []val, _ int64) (val, error) {
+			return c.Own(typeOutput, &fileWriter{file: d.file.hold(), append: true}), nil
+		}),
+		"read": onFile(false, 1, func(c *call, d *descriptor, a []val, off int64) (val, error) {
+			p, eof, err := readAt(c, d, a[0].(uint64), off)
+			return tuple{p, eof}, err
+		}),
+		"write": onFile(true, 1, func(c *call, d *descriptor, a []val, off int64) (val, error) {
+			n, err := d.file.WriteAt(wasmtime.Bytes(a[0]), off)
+			return uint64(n), err
+		}),
+		"set-size": onFile(true, 0, func(c *call, d *descriptor, a []val, size int64) (val, error) {
+			return nil, d.file.Truncate(size)
+		}),
+		"advise":    fsFunc(func(*call, *descriptor, []val) (val, error) { return nil, nil }), // the kernel's guess is good
+		"sync":      fsFunc(func(c *call, d *descriptor, a []val) (val, error) { return nil, d.sync(false) }),
+		"sync-data": fsFunc(func(c *call, d *descriptor, a []val) (val, error) { return nil, d.sync(true) }),
+		"get-flags": fsFunc(func(c *call, d *descriptor, a []val) (val, error) { return d.flags, nil }),
+		"get-type":  stat(func(fi os.FileInfo) val { return fileType(fi.Mode()) }),
+		"stat":      stat(statRecord),
+		"metadata-hash": stat(func(fi os.FileInfo) val {
+			return metadataHash(fi)
+		}),
+		"set-times": fsFunc(func(c *call, d *descriptor, a []val) (val, error) {
+			at, mt, err := timestamps(c, a[0], a[1])
+			if err != nil {
+				return nil, err
+			}
+			if d.file == nil {
+				return nil, d.root.Chtimes(".", at, mt)
+			}
+			if !d.write {
+				return nil, syscall.EPERM
+			}
+			return nil, setTimes(d.file.File, at, mt)
+		}),
+	}
+}
+
+func (d *descriptor) sync(dataOnly bool) error {
+	f := d.file
+	if f == nil {
+		dir, err := d.root.Open(".")
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		return dir.Sync()
+	}
+	if dataOnly {
+		return os.NewSyscallError("fdatasync", unix.Fdatasync(int(f.Fd())))
+	}
+	return f.Sync()
+}
+
+// timestamps reads two new-timestamp values; the zero time means no change.
+func timestamps(c *call, access, modification val) (at, mt time.Time, err error) {
+	if at, err = timestamp(c, access); err == nil {
+		mt, err = timestamp(c, modification)
+	}
+	return at, mt, err
+}
+
+func timestamp(c *call, v val) (time.Time, error) {
+	switch x := v.(variant); x.Name {
+	case "now":
+		return instance(c).cfg.Now(), nil
+	case "timestamp":
+		r := x.V.(record)
+		sec, nsec := r.Get("seconds").(uint64), r.Get("nanoseconds").(uint32)
+		if sec >= math.MaxInt64/uint64(time.Second) { // Go sets times as nanoseconds in 64 bits: until 2262
+			return time.Time{}, syscall.EOVERFLOW
+		}
+		if nsec >= 1e9 {
+			return time.Time{}, syscall.EINVAL
+		}
+		return time.Unix(int64(sec), int64(nsec)), nil
+	}
+	return time.Time{}, nil
+}
+
+func timespec(t time.Time) unix.Timespec {
+	if t.IsZero() {
+		return unix.Timespec{Nsec: unix.UTIME_OMIT}
+	}
+	return unix.NsecToTimespec(t.UnixNano())
+}
+
+// setTimes is futimens(3), which neither os nor x/sys/unix offers.
+func setTimes(f *os.File, at, mt time.Time) error {
+	ts := [2]unix.Timespec{timespec(at), timespec(mt)}
+	_, _, no := unix.Syscall6(unix.SYS_UTIMENSAT, f.Fd(), 0, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+	if no != 0 {
+		return os.NewSyscallError("utimensat", no)
+	}
+	return nil
+}
