@@ -27,6 +27,7 @@ var rooms = map[string][]string{
 	"store":                       {"diag", "artifact", "lockfile", "manifest", "workfs"},
 	"confine":                     {"diag", "policy"},
 	"confine/seccomp":             {},
+	"confine/landlock":            {},
 	"confine/probe":               {"confine"},
 	"session":                     {"diag", "ids", "names", "policy", "workfs", "confine"},
 	"trace":                       {"diag", "ids", "workfs"},
