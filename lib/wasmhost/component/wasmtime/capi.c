@@ -36,6 +36,7 @@ wasm_engine_t *wh_engine_new(size_t max_stack) {
   wasmtime_config_max_wasm_stack_set(c, max_stack);
   wh_memory_creator(&m);
   wasmtime_config_host_memory_creator_set(c, &m);
+  wasmtime_config_memory_init_cow_set(c, false); // works on the library's own memories only
   return wasm_engine_new_with_config(c);
 }
 

@@ -118,6 +118,7 @@ void wasmtime_config_epoch_interruption_set(wasm_config_t *, bool);
 void wasmtime_config_wasm_threads_set(wasm_config_t *, bool);
 void wasmtime_config_wasm_memory64_set(wasm_config_t *, bool);
 void wasmtime_config_max_wasm_stack_set(wasm_config_t *, size_t);
+void wasmtime_config_memory_init_cow_set(wasm_config_t *, bool);
 void wasmtime_config_host_memory_creator_set(wasm_config_t *, wasmtime_memory_creator_t *);
 wasm_engine_t *wasm_engine_new_with_config(wasm_config_t *);
 void wasm_engine_delete(wasm_engine_t *);

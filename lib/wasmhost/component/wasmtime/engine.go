@@ -20,7 +20,7 @@ import (
 
 // settings is the text of what wh_engine_new sets; whoever stores compiled
 // forms puts it into their name.
-const settings = "component-model epoch memory-creator max-stack=524288 -threads -memory64"
+const settings = "component-model epoch memory-creator no-cow max-stack=524288 -threads -memory64"
 
 const maxStack = 512 << 10
 

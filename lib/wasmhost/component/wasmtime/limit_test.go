@@ -1,0 +1,126 @@
+//go:build cgo
+
+package wasmtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// memories is a component of n core modules with a memory of one page each; f
+// grows the first by the pages it is given and fails when that is refused.
+func memories(n, pages int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `(component (core module $m (memory %d)
+	  (func (export "f") (param i32) (if (i32.eq (i32.const -1) (memory.grow (local.get 0))) (then unreachable))))`, pages)
+	for i := range n {
+		fmt.Fprintf(&b, "(core instance $i%d (instantiate $m))", i)
+	}
+	b.WriteString(`(func (export "f") (param "n" u32) (canon lift (core func $i0 "f"))))`)
+	return b.String()
+}
+
+// instantiate returns the error of instantiating text in a new store, and of
+// calling its f with arg when there is none.
+func instantiate(t *testing.T, text string, cfg StoreConfig, arg ...Val) error {
+	t.Helper()
+	c := compile(t, text)
+	l := engine.NewLinker()
+	defer l.Close()
+	s := engine.NewStore(cfg)
+	defer s.Close()
+	i, err := l.Instantiate(context.Background(), s, c)
+	if err != nil {
+		return err
+	}
+	ix, err := c.Index("", "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	f, err := i.Func(ix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Call(context.Background(), 0, arg...)
+	return err
+}
+
+// TestLimits: a store's memories are bounded together, tables one by one, and a
+// limit is told apart from a trap whether it is met at the start or later.
+// CON-258, CON-260, CON-263
+func TestLimits(t *testing.T) {
+	const page = 64 << 10
+	table := func(n int) string {
+		return fmt.Sprintf(`(component (core module $m (table %d funcref) (func (export "f") (param i32)))
+		  (core instance $i (instantiate $m)) (func (export "f") (param "n" u32) (canon lift (core func $i "f"))))`, n)
+	}
+	for _, tc := range []struct {
+		name, text string
+		cfg        StoreConfig
+		arg        uint32
+		want       Limit
+	}{
+		{"fits", memories(3, 1), StoreConfig{MemoryBytes: 4 * page}, 1, ""},
+		{"no limits", memories(3, 1), StoreConfig{}, 100, ""},
+		{"start", memories(1, 5), StoreConfig{MemoryBytes: 4 * page}, 0, MemoryBytes},
+		{"start of the last", memories(5, 1), StoreConfig{MemoryBytes: 4 * page}, 0, MemoryBytes},
+		{"growth", memories(1, 1), StoreConfig{MemoryBytes: 4 * page}, 4, MemoryBytes},
+		{"growth beside others", memories(3, 1), StoreConfig{MemoryBytes: 4 * page}, 2, MemoryBytes},
+		{"growth without end", memories(1, 1), StoreConfig{MemoryBytes: 4 * page}, 1 << 31, ""},
+		{"table fits", table(10), StoreConfig{TableElements: 10}, 0, ""},
+		{"table", table(11), StoreConfig{TableElements: 10}, 0, TableElements},
+		{"instances fit", memories(3, 1), StoreConfig{Instances: 3}, 0, ""},
+		{"instances", memories(4, 1), StoreConfig{Instances: 3}, 0, Instances},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := instantiate(t, tc.text, tc.cfg, tc.arg)
+			var e *Error
+			switch {
+			case tc.name == "growth without end": // beyond what any memory can have: the guest's own fault
+				if !errors.As(err, &e) || e.Kind != Trapped {
+					t.Errorf("%v", err)
+				}
+			case tc.want == "" && err != nil:
+				t.Error(err)
+			case tc.want != "" && (!errors.As(err, &e) || e.Kind != LimitHit || e.Limit != tc.want):
+				t.Errorf("%v %+v", err, e)
+			}
+		})
+	}
+}
+
+// Settings that bound a guest in ways no limit does: no shared memory, no
+// 64-bit memory.
+func TestRefusedFeatures(t *testing.T) {
+	for _, m := range []string{"(memory 1 1 shared)", "(memory i64 1)"} {
+		b, err := Wat(fmt.Sprintf("(component (core module %s))", m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := engine.Compile(b); err == nil {
+			c.Close()
+			t.Errorf("%s compiles", m)
+		}
+	}
+}
+
+// Memory is zero when it is new and keeps its contents when it grows.
+func TestMemoryContents(t *testing.T) {
+	text := `(component (core module $m (memory 1) (data (i32.const 100) "abcd")
+	  (func (export "f") (param i32)
+	    (if (i32.ne (i32.load (i32.const 100)) (i32.const 0x64636261)) (then unreachable))
+	    (drop (memory.grow (local.get 0)))
+	    (if (i32.ne (i32.load (i32.const 100)) (i32.const 0x64636261)) (then unreachable))
+	    (if (i32.load (i32.const 70000)) (then unreachable))
+	    (if (i32.load (i32.const 131068)) (then unreachable))
+	    (i32.store (i32.const 131068) (i32.const 1))
+	    (if (i32.ne (memory.size) (i32.const 2)) (then unreachable))))
+	  (core instance $i (instantiate $m)) (func (export "f") (param "n" u32) (canon lift (core func $i "f"))))`
+	if err := instantiate(t, text, StoreConfig{MemoryBytes: 1 << 20}, uint32(1)); err != nil {
+		t.Fatal(err)
+	}
+}
