@@ -99,7 +99,7 @@ func (e *Engine) build(ctx context.Context, wasm []byte, kind wasmhost.Kind, f *
 		if err := dir.unchanged(); err != nil {
 			return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile, Err: err}
 		}
-		g.form, g.formErr = f, nil
+		g.formErr = errLoaded
 		return g, nil
 	}
 	g.form, g.formErr = dir.collect(e.info.Fingerprint, wasm)
@@ -130,8 +130,9 @@ func (g *Guest) Interface() string { return interfaceOf(g.kind) }
 func (g *Guest) Shape() Shape { return g.shape }
 
 // Form returns the module and its native code as one byte string. It fails when
-// the code was never written down: wazero interprets the guest here, or there
-// is no temporary directory.
+// the code was never written down (wazero interprets the guest here, or there
+// is no temporary directory) and for a guest made by Load, whose caller has the
+// form and which does not keep a second copy of it.
 func (g *Guest) Form() ([]byte, error) {
 	if g.formErr != nil {
 		return nil, g.formErr

@@ -67,6 +67,8 @@ type codeDir struct {
 
 var errNoForm = errors.New("there is no compiled form: the guest is interpreted here, or no temporary directory could be made")
 
+var errLoaded = errors.New("the guest was itself loaded from a form")
+
 // openCodeDir makes the directory and, for a form, its file.
 func openCodeDir(f *form) (*codeDir, error) {
 	path, err := os.MkdirTemp("", "mur-core-")

@@ -1,0 +1,157 @@
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Reasons the runtime refuses for; errors.Is finds them in what the functions
+// of this package return.
+var (
+	ErrInvalid     = errors.New("invalid argument")
+	ErrDenied      = errors.New("denied by policy")
+	ErrUnavailable = errors.New("not available in this context")
+	ErrNotFound    = errors.New("not found")
+	ErrTransport   = errors.New("transport failure")
+	ErrTooLarge    = errors.New("too large")
+	ErrTimeout     = errors.New("timed out")
+	ErrCancelled   = errors.New("cancelled")
+	ErrInternal    = errors.New("internal failure")
+)
+
+// reasons are the result codes -1 to -9 of murmur:core.
+var reasons = []error{nil, ErrInvalid, ErrDenied, ErrUnavailable, ErrNotFound,
+	ErrTransport, ErrTooLarge, ErrTimeout, ErrCancelled, ErrInternal}
+
+// check turns a result code into an error with the line the runtime left in the
+// slot.
+func check(code int32) error {
+	if code >= 0 {
+		return nil
+	}
+	reason := ErrInternal
+	if int(-code) < len(reasons) {
+		reason = reasons[-code]
+	}
+	if line := slot(); len(line) > 0 {
+		return fmt.Errorf("%w: %s", reason, line)
+	}
+	return reason
+}
+
+// slot fetches what the last call left for this program.
+func slot() []byte {
+	b := make([]byte, slotLen())
+	for n := 0; n < len(b); {
+		k := slotRead(b[n:])
+		if k <= 0 {
+			return b[:n]
+		}
+		n += int(k)
+	}
+	return b
+}
+
+// Invoke calls a tool of the capsule; script capsules only. A tool that ran and
+// failed is a Result, not an error.
+func Invoke(name string, in Input) (Result, error) {
+	arg, err := json.Marshal(in)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := check(invokeTool(name, arg)); err != nil {
+		return Result{}, fmt.Errorf("tool %s: %w", name, err)
+	}
+	var res Result
+	err = json.Unmarshal(slot(), &res)
+	return res, err
+}
+
+// InvokeText is Invoke with data and nothing else.
+func InvokeText(name, data string) (Result, error) { return Invoke(name, Input{Data: &data}) }
+
+// EmitText streams text of a tool or driver to whoever follows the task;
+// outside a task it goes nowhere.
+func EmitText(s string) error { return check(emitChunk(0, s)) }
+
+// EmitThinking streams reasoning, as EmitText does text.
+func EmitThinking(s string) error { return check(emitChunk(1, s)) }
+
+// RequestInput asks the user and waits for the answer; tools only. Outside a
+// task it fails with ErrUnavailable; when no answer comes the tool is ended.
+func RequestInput(prompt string) (string, error) {
+	if err := check(requestInput(prompt)); err != nil {
+		return "", err
+	}
+	return string(slot()), nil
+}
+
+// operation makes one `call`; in and out are JSON values.
+func operation(op string, in, out any) error {
+	arg, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	if err := check(call(op, arg)); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	return json.Unmarshal(slot(), out)
+}
+
+// Artifact names an installed artifact; Runtime is "wasm" or "native".
+type Artifact struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Runtime string `json:"runtime"`
+}
+
+// ArtifactInfo describes one; the schemas are JSON text or nil.
+type ArtifactInfo struct {
+	Artifact
+	Description  string   `json:"description"`
+	Tags         []string `json:"tags"`
+	InputSchema  *string  `json:"input_schema"`
+	OutputSchema *string  `json:"output_schema"`
+}
+
+// RuntimeState is what Diagnostics answers.
+type RuntimeState struct {
+	CapsuleID    string     `json:"capsule_id"`
+	Installed    []Artifact `json:"installed"`
+	Capabilities string     `json:"capabilities"`
+}
+
+// Artifacts lists what the session has; script capsules only, as the next two.
+func Artifacts() (list []Artifact, err error) {
+	return list, operation("artifacts.list", struct{}{}, &list)
+}
+
+// Describe tells about one artifact of the session.
+func Describe(name string) (info ArtifactInfo, err error) {
+	return info, operation("artifacts.describe", map[string]string{"name": name}, &info)
+}
+
+// Diagnostics tells about the session itself.
+func Diagnostics() (state RuntimeState, err error) {
+	return state, operation("artifacts.diagnostics", struct{}{}, &state)
+}
+
+// Message is a message to a peer.
+type Message struct {
+	MessageID string  `json:"message_id"`
+	ContextID *string `json:"context_id"`
+	Text      string  `json:"text"`
+}
+
+// Task is a peer's answer to a message.
+type Task struct {
+	TaskID    string `json:"task_id"`
+	ContextID string `json:"context_id"`
+	State     string `json:"state"`
+}
+
+// Send posts a message to a peer; script capsules only.
+func Send(peerURL string, m Message) (task Task, err error) {
+	return task, operation("message.send", map[string]any{"peer_url": peerURL, "message": m}, &task)
+}

@@ -1,0 +1,134 @@
+package core_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/lib/wasmhost/core"
+)
+
+var testDir string // holds what one run of the tests builds
+
+func TestMain(m *testing.M) {
+	code := func() int {
+		dir, err := os.MkdirTemp("", "core-test-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		testDir = dir
+		return m.Run()
+	}()
+	os.Exit(code)
+}
+
+// goGuest builds testdata/guest with the Go tool chain, once.
+var goGuest = sync.OnceValues(func() ([]byte, error) { return buildGo("./testdata/guest") })
+
+func buildGo(pkg string, flags ...string) ([]byte, error) {
+	out := filepath.Join(testDir, filepath.Base(pkg)+".wasm")
+	args := append([]string{"build", "-ldflags=-s -w", "-o", out}, flags...)
+	cmd := exec.Command("go", append(args, pkg)...)
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=-buildvcs=false")
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, msg)
+	}
+	return os.ReadFile(out)
+}
+
+var engine = core.New()
+
+var compiled = map[wasmhost.Kind]func() (wasmhost.Guest, error){}
+
+func init() {
+	for _, kind := range []wasmhost.Kind{wasmhost.Tool, wasmhost.Driver, wasmhost.Capsule} {
+		compiled[kind] = sync.OnceValues(func() (wasmhost.Guest, error) {
+			form, err := goForm()
+			if err != nil {
+				return nil, err
+			}
+			return engine.Load(context.Background(), form, kind)
+		})
+	}
+}
+
+// goForm compiles the Go guest once; every kind loads its form.
+var goForm = sync.OnceValues(func() ([]byte, error) {
+	wasm, err := goGuest()
+	if err != nil {
+		return nil, err
+	}
+	g, err := engine.Compile(context.Background(), wasm, wasmhost.Tool)
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	return g.Form()
+})
+
+func testGuest(t testing.TB, kind wasmhost.Kind) wasmhost.Guest {
+	t.Helper()
+	g, err := compiled[kind]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+type do map[string]any
+
+func input(d do) wasmhost.ToolInput {
+	b, _ := json.Marshal(d)
+	s := string(b)
+	return wasmhost.ToolInput{Data: &s}
+}
+
+// run calls the Go guest as a tool and returns its data, or what it said went
+// wrong, with "failed: " before it.
+func run(t testing.TB, in *wasmhost.Instance, d do) string {
+	t.Helper()
+	res, err := testGuest(t, wasmhost.Tool).RunTool(context.Background(), in, input(d))
+	if err != nil {
+		t.Fatalf("%v: %v", d, err)
+	}
+	if res.Status == wasmhost.Passed {
+		return *res.Data
+	}
+	return "failed: " + *res.Summary
+}
+
+// faultOf calls the Go guest and returns its fault.
+func faultOf(t testing.TB, ctx context.Context, in *wasmhost.Instance, d do) *wasmhost.Fault {
+	t.Helper()
+	res, err := testGuest(t, wasmhost.Tool).RunTool(ctx, in, input(d))
+	var f *wasmhost.Fault
+	if !errors.As(err, &f) {
+		t.Fatalf("%v: got %+v, %v; want a fault", d, res, err)
+	}
+	return f
+}
+
+func instance() *wasmhost.Instance {
+	return &wasmhost.Instance{Name: "try", Limits: wasmhost.Limits{Deadline: 20 * time.Second}}
+}
+
+func workFolder(t testing.TB) (string, wasmhost.Dir) {
+	t.Helper()
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return dir, wasmhost.Dir{Guest: ".", Root: root}
+}
