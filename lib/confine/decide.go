@@ -2,7 +2,6 @@ package confine
 
 import (
 	"fmt"
-	"syscall"
 
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/policy"
@@ -45,10 +44,10 @@ func Decide(r Reading, declared policy.Class, caps []Cap) Decision {
 	case len(caps) > 0:
 		d.Shortfall = caps[0].Key + ": " + caps[0].Reason
 	case unableRoot:
-		d.Shortfall = "the program runs as root and commands can not be given another user: " + step(r.Root.Blocker)
+		d.Shortfall = "the program runs as root and commands can not be given another user: " + r.Root.Blocker.String()
 		d.blocker = r.Root.Blocker
 	case declared == policy.Sealed && r.SealedBlocker != nil:
-		d.Shortfall, d.blocker = step(r.SealedBlocker), r.SealedBlocker
+		d.Shortfall, d.blocker = r.SealedBlocker.String(), r.SealedBlocker
 	case r.Landlock.State != LandlockEnforced:
 		d.Shortfall = "Landlock is " + r.Landlock.State
 		d.blocker = &Blocker{Name: LandlockUnavailable}
@@ -68,20 +67,6 @@ func ceiling(t Tier) policy.Class {
 	default:
 		return policy.Advisory
 	}
-}
-
-func step(b *Blocker) string {
-	if b == nil {
-		return "unknown reason"
-	}
-	s := b.Name
-	if b.Step != "" {
-		s += " at " + b.Step
-	}
-	if b.Errno != 0 {
-		s += fmt.Sprintf(" (%s, errno %d)", syscall.Errno(b.Errno), b.Errno)
-	}
-	return s
 }
 
 // Refusal is the E-CAP-003 of a declared class the host can not give, or nil

@@ -8,6 +8,11 @@
 // mur-doctor prints every reading, blocker and remedy (CON-4).
 package confine
 
+import (
+	"fmt"
+	"syscall"
+)
+
 // Reading is what one probe of the host found: the member host_probe of the
 // staged-session document (CON-48).
 type Reading struct {
@@ -125,6 +130,21 @@ var remedies = map[string]string{
 	LandlockUnavailable: "use a kernel from 5.13 on with landlock in its list of active security modules",
 	ProbeUnfinished:     "run mur-doctor to see which probe hangs",
 	ProbeUnavailable:    "build mur with cgo",
+}
+
+// String names the piece, the step and the system's error.
+func (b *Blocker) String() string {
+	if b == nil {
+		return "unknown reason"
+	}
+	s := b.Name
+	if b.Step != "" {
+		s += " at " + b.Step
+	}
+	if b.Errno != 0 {
+		s += fmt.Sprintf(" (%s, errno %d)", syscall.Errno(b.Errno), b.Errno)
+	}
+	return s
 }
 
 // Remedy says what cures the blocker (CON-20).

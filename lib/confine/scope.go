@@ -92,9 +92,9 @@ func RuntimeWrites() []RuntimeWrite {
 // IOMax says what became of the bandwidth limit: enforced, unavailable,
 // not-required or not-probed.
 type IOMax struct {
-	DeclaredBytesPerSec *uint64 `json:"declared_bytes_per_sec"`
-	Status              string  `json:"status" words:"enforced,unavailable,not-required,not-probed"`
-	Reason              string  `json:"reason,omitempty"`
+	DeclaredBytesPerSec *int64 `json:"declared_bytes_per_sec"`
+	Status              string `json:"status" words:"enforced,unavailable,not-required,not-probed"`
+	Reason              string `json:"reason,omitempty"`
 }
 
 // FilesystemBoundary says how far commands are kept to their grants: Restriction
