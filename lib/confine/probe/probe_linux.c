@@ -204,7 +204,38 @@ static void probe_proc(struct mur_result *r) {
 	}
 }
 
-// CON-278: an id-mapped mount that shows root's files as another user's.
+// "/proc/<pid>/<name>"
+static void proc_path(char *out, pid_t pid, const char *name) {
+	char d[12];
+	size_t n = 0, k = 6;
+	memcpy(out, "/proc/", 6);
+	for (unsigned p = pid; p > 0; p /= 10)
+		d[n++] = '0' + p % 10;
+	while (n > 0)
+		out[k++] = d[--n];
+	out[k++] = '/';
+	memcpy(out + k, name, strlen(name) + 1);
+}
+
+// Makes the id-mapped mount of probe_idmap once its namespace's owner exists.
+static void map_ids(struct mur_result *r, const char *base, pid_t owner) {
+	char path[40];
+	struct mur_mount_attr attr = {.attr_set = MUR_MOUNT_ATTR_IDMAP};
+	proc_path(path, owner, "uid_map");
+	TRY(MUR_STEP_UIDMAP, put(path, "0 65534 1", 9));
+	proc_path(path, owner, "gid_map");
+	TRY(MUR_STEP_GIDMAP, put(path, "0 65534 1", 9));
+	proc_path(path, owner, "ns/user");
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	TRY(MUR_STEP_USERNS_FD, fd);
+	attr.userns_fd = fd;
+	int tree = syscall(SYS_open_tree, AT_FDCWD, base, MUR_OPEN_TREE_CLONE | O_CLOEXEC);
+	TRY(MUR_STEP_OPEN_TREE, tree);
+	TRY(MUR_STEP_SETATTR, syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attr, sizeof attr));
+}
+
+// CON-278: an id-mapped mount that shows root's files as another user's. The
+// mapping is that of a user namespace, which a second child owns meanwhile.
 static void probe_idmap(struct mur_result *r, const char *base) {
 	int ready[2];
 	char c;
@@ -214,37 +245,16 @@ static void probe_idmap(struct mur_result *r, const char *base) {
 	TRY(MUR_STEP_FORK, pid);
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		int ok = unshare(CLONE_NEWUSER) == 0 && put("/proc/self/uid_map", "0 65534 1", 9) == 0 && put("/proc/self/gid_map", "0 65534 1", 9) == 0;
-		c = ok ? 0 : (char)errno;
+		c = unshare(CLONE_NEWUSER) == 0 ? 0 : (char)errno;
 		write(ready[1], &c, 1);
 		for (;;)
 			pause();
 	}
-	char path[32] = "/proc/";
-	size_t k = 6;
-	char d[12];
-	size_t n = 0;
-	for (unsigned p = pid; p > 0; p /= 10)
-		d[n++] = '0' + p % 10;
-	while (n > 0)
-		path[k++] = d[--n];
-	memcpy(path + k, "/ns/user", 9);
-	int got = read(ready[0], &c, 1), fd = -1, tree = -1;
-	if (got != 1 || c != 0) {
-		r->step = MUR_STEP_USERNS_FD;
-		r->err = got == 1 ? c : 0;
-	} else if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0) {
-		r->step = MUR_STEP_USERNS_FD;
-		r->err = errno;
-	} else if ((tree = syscall(SYS_open_tree, AT_FDCWD, base, MUR_OPEN_TREE_CLONE | O_CLOEXEC)) < 0) {
-		r->step = MUR_STEP_OPEN_TREE;
-		r->err = errno;
+	if (read(ready[0], &c, 1) != 1 || c != 0) {
+		r->step = MUR_STEP_USERNS;
+		r->err = c;
 	} else {
-		struct mur_mount_attr attr = {.attr_set = MUR_MOUNT_ATTR_IDMAP, .userns_fd = fd};
-		if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0) {
-			r->step = MUR_STEP_SETATTR;
-			r->err = errno;
-		}
+		map_ids(r, base, pid);
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
