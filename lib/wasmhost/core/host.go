@@ -190,11 +190,7 @@ func requestInput(c *call, m api.Memory, a []uint32) int32 {
 	answer, err := c.in.Imports.RequestInput(c.ctx, prompt)
 	if err != nil && c.ctx.Err() == nil {
 		// No answer will come: the guest ends, the runtime reports why (WIT-28).
-		cause := wasmhost.Trapped
-		if errors.Is(err, context.Canceled) {
-			cause = wasmhost.Canceled
-		}
-		c.end(&wasmhost.Fault{Cause: cause, Err: err})
+		c.end(&wasmhost.Fault{Cause: wasmhost.Trapped, Err: err})
 	}
 	return c.fillBytes([]byte(answer))
 }

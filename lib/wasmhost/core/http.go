@@ -158,6 +158,11 @@ func httpOpen(c *call, m api.Memory, a []uint32) int32 {
 		cancel(nil)
 		return code
 	}
+	if resp.StatusCode == http.StatusSwitchingProtocols { // its body would be the connection itself
+		resp.Body.Close()
+		cancel(nil)
+		return c.fail(codeTransport, "the server switched protocols unasked")
+	}
 	h := &httpHandle{ctx: ctx, body: resp.Body, wait: wait}
 	if code := c.fill(headOf(resp)); code < 0 {
 		h.close()

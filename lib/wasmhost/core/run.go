@@ -34,7 +34,7 @@ const (
 func (g *Guest) RunTool(ctx context.Context, in *wasmhost.Instance, input wasmhost.ToolInput) (wasmhost.ToolResult, error) {
 	var none wasmhost.ToolResult
 	if g.kind != wasmhost.Tool && g.kind != wasmhost.Driver {
-		return none, &wasmhost.Fault{Cause: wasmhost.BadOutput, Err: fmt.Errorf("a %s is not run as a tool", g.kind)}
+		return none, &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: fmt.Errorf("a guest of kind %s is called as a tool", g.kind)}
 	}
 	arg, err := json.Marshal(input)
 	if err != nil {
@@ -62,7 +62,7 @@ func (g *Guest) RunTool(ctx context.Context, in *wasmhost.Instance, input wasmho
 // RunCapsule calls a script capsule (WIT-52).
 func (g *Guest) RunCapsule(ctx context.Context, in *wasmhost.Instance) error {
 	if g.kind != wasmhost.Capsule {
-		return &wasmhost.Fault{Cause: wasmhost.BadOutput, Err: fmt.Errorf("a %s is not run as a script capsule", g.kind)}
+		return &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: fmt.Errorf("a guest of kind %s is called as a script capsule", g.kind)}
 	}
 	_, fault := g.run(ctx, in, opCapsule, []byte("null"), func(c *call) stdio {
 		return stdio{in: strings.NewReader(""), out: c.stream(in.Stdout), err: &errorStream{out: c.stream(in.Stderr), left: -1}}
