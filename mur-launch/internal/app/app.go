@@ -1,0 +1,118 @@
+// Package app is mur-launch at its edge: flags in, one launch, its result out.
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/mur-launch/internal/launch"
+)
+
+const description = `Reads a staged-session document and runs its capsule. The document comes from
+standard input, from a file, or from the session directory of a session id.
+
+When the session is over, standard output holds one JSON object on one line:
+how it ended and where its records are. What the capsule itself writes to its
+standard output is kept as out/result.txt in the records directory and shown on
+standard error. With --json a line that says where the session runs comes first.
+
+Examples:
+   mur-stage | mur-launch
+   mur-stage --workdir ~/src/app > staged.json && mur-launch staged.json
+   mur-stage | mur-launch | jq -r .records_dir`
+
+// Run runs mur-launch and returns its exit status.
+func Run(ctx context.Context, env cli.Env) int {
+	return cli.Run(ctx, env, &ucli.App{
+		Name:        "mur-launch",
+		Usage:       "run a staged session",
+		ArgsUsage:   "[document | session id | -]",
+		Description: description,
+		Flags: []ucli.Flag{
+			cli.JSONFlag(),
+			&ucli.BoolFlag{Name: "verbose", Usage: "say where the session works and keeps its records"},
+			&ucli.BoolFlag{Name: "no-env-file", Usage: "do not load the .env file the document names"},
+		},
+		Action: func(c *ucli.Context) error {
+			if c.Args().Len() > 1 {
+				return diag.Usagef("one document at most, not %d; see --help", c.Args().Len())
+			}
+			return action(c.Context, env, c.Args().First(), c.Bool("json"), c.Bool("verbose"), c.Bool("no-env-file"))
+		},
+	})
+}
+
+func action(ctx context.Context, env cli.Env, input string, asJSON, verbose, noEnvFile bool) error {
+	printer := cli.Diagnostics(env, "mur-launch", asJSON)
+	outcome, err := launch.Run(ctx, env, launch.Options{
+		Input: input, NoEnvFile: noEnvFile, Warn: printer.Warn,
+		Announce: func(s launch.Start) {
+			if asJSON {
+				_ = printLine(env.Stdout, s)
+				return
+			}
+			fmt.Fprintf(env.Stderr, "session: %s\n", s.SessionID)
+			if verbose {
+				fmt.Fprintf(env.Stderr, "workdir: %s\nrecords: %s\n", s.Workdir, s.RecordsDir)
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if err := printLine(env.Stdout, result(outcome)); err != nil {
+		return err
+	}
+	if outcome.Err != nil {
+		return outcome.Err
+	}
+	return nil
+}
+
+// ended is the object a launch ends with. Ending and ExitStatus are the same
+// word, under the names people and traces know it by.
+type ended struct {
+	Event      string   `json:"event"`
+	SessionID  string   `json:"session_id"`
+	Ending     string   `json:"ending"`
+	ExitStatus string   `json:"exit_status"`
+	RecordsDir string   `json:"records_dir"`
+	Result     *string  `json:"result"` // beneath RecordsDir
+	ToolCalls  int64    `json:"tool_calls"`
+	DurationMS int64    `json:"duration_ms"`
+	Error      *problem `json:"error"`
+}
+
+type problem struct {
+	Code    any    `json:"code"`
+	Message string `json:"message"`
+}
+
+func result(o *launch.Outcome) ended {
+	e := ended{
+		Event: "ended", SessionID: o.SessionID, Ending: o.Ending, ExitStatus: o.Ending,
+		RecordsDir: o.RecordsDir, ToolCalls: o.ToolCalls, DurationMS: o.Duration.Milliseconds(),
+	}
+	if o.Result != "" {
+		e.Result = &o.Result
+	}
+	if o.Err != nil {
+		e.Error = &problem{Code: o.Err.Names["code"], Message: o.Err.Message}
+	}
+	return e
+}
+
+func printLine(w io.Writer, v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(line, '\n'))
+	return err
+}

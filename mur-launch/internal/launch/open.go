@@ -1,0 +1,168 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/confine"
+	"github.com/mur-capsules/mur/lib/confine/probe"
+	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/trace"
+	"github.com/mur-capsules/mur/lib/workfs"
+	"github.com/mur-capsules/mur/mur-launch/internal/guests"
+	"github.com/mur-capsules/mur/mur-launch/internal/tools"
+)
+
+// launching is a session between its lock and its end.
+type launching struct {
+	env     cli.Env
+	opt     Options
+	doc     *session.Document
+	home    workfs.Home
+	latch   *workfs.Latch
+	held    *session.Held
+	homeDir *workfs.Root
+	environ []string // the host's variables, the .env file's after them
+	source  *guests.Source
+	log     *trace.Log
+	trace   *recorder
+	fail    context.CancelCauseFunc // set while a guest runs
+}
+
+// open proves that the session can be run as it was staged and holds its
+// directories (SES-103). It writes nothing.
+func open(ctx context.Context, env cli.Env, doc *session.Document, o Options) (*launching, error) {
+	if err := unsupported(doc); err != nil {
+		return nil, err
+	}
+	l := &launching{env: env, opt: o, doc: doc, latch: &workfs.Latch{}}
+	var err error
+	if l.home, err = homeOf(doc); err != nil {
+		return nil, err
+	}
+	if err = doc.VerifyFiles(ctx); err != nil {
+		return nil, ended(ctx, err)
+	}
+	if l.held, err = doc.Hold(l.latch); err != nil {
+		return nil, err
+	}
+	if err = l.openRest(ctx); err != nil {
+		l.close()
+		return nil, ended(ctx, err)
+	}
+	return l, nil
+}
+
+func (l *launching) openRest(ctx context.Context) (err error) {
+	if l.homeDir, err = l.home.OpenExisting(".", workfs.Options{Latch: l.latch}); err != nil {
+		return err
+	}
+	if err = sameHost(l.doc); err != nil {
+		return err
+	}
+	if l.environ, err = environment(l.env.Environ, l.doc.EnvFile, l.opt.NoEnvFile); err != nil {
+		return err
+	}
+	l.source = guests.NewSource(l.doc)
+	return ctx.Err()
+}
+
+// unsupported refuses, by name, what a document asks for and this launch can
+// not give.
+func unsupported(doc *session.Document) error {
+	switch {
+	case doc.Kind == session.KindAgent:
+		return diag.Errorf("E-RUN-005", "session %s is of an agent capsule (inference:), and this mur-launch has no agent loop: it runs script capsules", doc.SessionID).
+			In("launch").Name("key", "inference.driver.artifact")
+	case doc.Deadline != nil:
+		return diag.Errorf("E-RUN-102", "a session deadline can not be enforced on a script capsule").
+			Hint("stage it without --deadline; capsules are bounded by capabilities.limits.deadline_seconds").
+			In("launch").Name("reason", "a script capsule")
+	case doc.Lineage.FormationID != nil || doc.Lineage.ExpectsFormationLifeline || doc.Lineage.ExpectsFormationChannel:
+		return diag.Errorf("E-RUN-046", "a script capsule can not be a member of a formation").
+			In("launch").Name("variable", "MURMUR_FORMATION_ID").Name("reason", "a script capsule")
+	case doc.Lineage.ExpectsSpawnerLifeline || doc.Lineage.ExpectsSpawnGrant:
+		return diag.Errorf("E-RUN-020", "this mur-launch takes no spawner lifeline: a delegated script capsule can not be run").
+			In("launch").Name("variable", "MURMUR_SPAWNER").Name("reason", "not served")
+	}
+	for _, a := range doc.Artifacts {
+		if a.Gateway != nil {
+			return diag.Errorf("E-RUN-025", "%s@%s has a gateway, and this mur-launch attaches no credentials to requests", a.Name, a.Version).
+				In("launch").Name("artifact", a.Name+"@"+a.Version)
+		}
+	}
+	return nil
+}
+
+// sameHost takes a fresh reading of the host and compares it with the staged
+// one (CON-5).
+func sameHost(doc *session.Document) error {
+	staged := doc.HostProbe
+	return confine.Changed(staged, probe.Host(), confine.Decide(staged, doc.Containment.Declared, doc.Sandbox.Caps))
+}
+
+// ended words an error that only says that a signal came.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return diag.Errorf("E-RUN-040", "the launch was ended by a signal before the session began").
+		In("launch").Name("status", canceled)
+}
+
+// begin opens the trace and writes session_start. From here on the session has
+// begun and ends with session_end.
+func (l *launching) begin() error {
+	log, err := trace.Create(l.held.Records, trace.Options{
+		SessionID: l.doc.SessionID, Capture: trace.Capture(l.doc.Trace.Capture), Survived: l.survived,
+	})
+	if errors.Is(err, fs.ErrExist) {
+		return diag.Errorf("E-STG-103", "session %s can not be launched: it was launched already", l.doc.SessionID)
+	}
+	if err != nil {
+		return workfs.Fault(err, "cannot begin the session")
+	}
+	l.log = log
+	owner := log.Owner("")
+	l.trace = &recorder{owner: owner}
+	return owner.Start(sessionStart(l.doc, tools.NewInventory(l.doc).Names()), nil)
+}
+
+// close releases what open took.
+func (l *launching) close() {
+	if l.log != nil {
+		_ = l.log.Close()
+	}
+	if l.source != nil {
+		_ = l.source.Close()
+	}
+	if l.homeDir != nil {
+		_ = l.homeDir.Close()
+	}
+	if l.held != nil {
+		l.held.Close()
+	}
+}
+
+// survived logs what went wrong and ended nothing (SES-236).
+func (l *launching) survived(err error) { l.bootstrap(fmt.Sprintf("[trace] %s", err)) }
+
+// warn raises a warning of the launch's own.
+func (l *launching) warn(w diag.Warning) {
+	l.opt.Warn(w)
+	l.bootstrap(fmt.Sprintf("[%s] warning[%s]: %s", w.Topic, w.Code, w.Message))
+}
+
+// bootstrap appends a line to logs/bootstrap.log; a log never fails anything.
+func (l *launching) bootstrap(line string) {
+	f, err := l.held.Records.Append(session.LogsDir + "/bootstrap.log")
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	_, _ = f.WriteString(line + "\n")
+}

@@ -1,0 +1,106 @@
+package launch
+
+import (
+	"context"
+	"time"
+
+	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/session/running"
+	"github.com/mur-capsules/mur/lib/trace"
+	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/mur-launch/internal/tools"
+)
+
+// run runs the capsule of a session that has begun and ends the session, in the
+// order of SES section 5.5.
+func (l *launching) run(ctx context.Context) *Outcome {
+	began := time.Now()
+	if err := running.Write(l.home, l.runningRecord()); err != nil {
+		l.warn(diag.Warningf("W-SEC-023", "session", "the running record can not be written: %s", err))
+	}
+	l.opt.Announce(l.start())
+
+	// The cause of the context's end tells a signal from the session's own
+	// failure, such as a trace that can not be written.
+	guest, stop := context.WithCancelCause(ctx)
+	l.fail = stop
+	result := &resultFile{records: l.held.Records, fail: stop}
+	err := l.capsule(guest, result)
+	result.Close()
+	end := judge(err, context.Cause(guest), l.latch.Err())
+	stop(nil)
+
+	o := &Outcome{
+		SessionID: l.doc.SessionID, RecordsDir: l.doc.Directories.Records.Path,
+		Result: result.path(), ToolCalls: l.trace.toolCalls(),
+	}
+	if err := l.trace.Record(trace.SessionEnd{ExitStatus: end.status}); err != nil {
+		end = judge(nil, err, nil)
+	}
+	l.seal()
+	if err := running.Remove(l.home, l.doc.SessionID); err != nil {
+		l.bootstrap("[session] the running record can not be removed: " + err.Error())
+	}
+	if err := session.Remove(l.home, l.doc.SessionID); err != nil {
+		l.bootstrap("[session] the session directory can not be removed: " + err.Error())
+	}
+	o.Ending, o.Duration = end.status, time.Since(began)
+	o.Err = end.report(l.doc.SessionID, o.RecordsDir)
+	return o
+}
+
+func (l *launching) start() Start {
+	r := l.runningRecord()
+	return Start{
+		PID: r.PID, SessionID: r.SessionID, Name: r.CapsuleName, Version: r.CapsuleVersion,
+		Workdir: r.Workdir, RecordsDir: r.RecordsDir,
+	}
+}
+
+// capsule runs a script capsule once (SES-119, SES-120): on the capsule's
+// ceiling, with its tools behind it. An agent capsule's loop takes this place.
+func (l *launching) capsule(ctx context.Context, result *resultFile) error {
+	folders := tools.Folders{Work: l.held.Work, Runtime: l.held.Runtime, Records: l.held.Records, Home: l.homeDir}
+	guests := tools.NewGuests(l.source)
+	defer guests.Close()
+	desk := tools.NewDesk(tools.Options{
+		Document: l.doc, Guests: guests, Folders: folders, Environ: l.environ, Trace: l.trace, Fail: l.fail,
+	})
+	defer desk.Close()
+
+	grant := tools.CapsuleGrant(l.doc, l.environ)
+	who := l.doc.Capsule.Artifact + "@" + l.doc.Capsule.Version
+	guest, err := guests.Capsule(ctx, &l.doc.Capsule)
+	if err != nil {
+		return tools.Explain(who, err, grant.Limits)
+	}
+	dirs, err := folders.Open(grant)
+	if err != nil {
+		return err
+	}
+	defer tools.CloseDirs(dirs)
+	var http tools.Clients
+	defer http.Close()
+	stderr := dropErrors{l.env.Stderr}
+	err = guest.RunCapsule(ctx, &wasmhost.Instance{
+		Name: l.doc.Capsule.Name, Env: grant.Env, Dirs: dirs, HTTP: http.Of(l.doc.Capsule.Artifact, grant.Network),
+		Stdout: tee{result, stderr}, Stderr: stderr, Limits: grant.Limits,
+		Imports: wasmhost.Imports{Invoke: desk.Invoke, Artifacts: desk.Manager()},
+	})
+	if err != nil {
+		return tools.Explain(who, err, grant.Limits)
+	}
+	return nil
+}
+
+// seal signs the trace; that it can not be sealed changes nothing (TRC-115).
+func (l *launching) seal() {
+	key, err := trace.LoadKey(l.home)
+	if err == nil {
+		err = l.log.Seal(key, nil)
+	}
+	if err != nil {
+		l.bootstrap("[trace] the trace can not be sealed: " + err.Error())
+	}
+}
