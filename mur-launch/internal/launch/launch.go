@@ -10,6 +10,7 @@ import (
 	"github.com/mur-capsules/mur/lib/ids"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/trace"
+	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
 
@@ -74,18 +75,18 @@ func Run(ctx context.Context, env cli.Env, o Options) (*Outcome, error) {
 func readDocument(env cli.Env, input string) (*session.Document, error) {
 	switch {
 	case input == "" || input == "-":
-		return session.Read(env.Stdin, "standard input", nil)
+		return session.Read(env.Stdin, "standard input", wasmhost.Served())
 	case ids.Check(ids.Session, input) == nil:
 		home, err := workfs.FindHome(env.Environ)
 		if err != nil {
 			return nil, err
 		}
-		return session.ReadFile(home.Join(session.SessionsDir+"/"+input+"/"+session.DocumentName), nil)
+		return session.ReadFile(home.Join(session.SessionsDir+"/"+input+"/"+session.DocumentName), wasmhost.Served())
 	}
 	if !filepath.IsAbs(input) {
 		input = filepath.Join(env.Dir, input)
 	}
-	return session.ReadFile(input, nil)
+	return session.ReadFile(input, wasmhost.Served())
 }
 
 // refused removes what staging laid out for a launch that will not be

@@ -80,7 +80,7 @@ func (m *manager) describe(s wasmhost.ArtifactSummary, tool string) (wasmhost.Ar
 	rel := session.ToolsDir + "/" + tool + "/" + session.ManifestName
 	text, err := m.folders.Runtime.ReadFile(rel, manifest.MaxBytes+1)
 	if err != nil {
-		return info, fmt.Errorf("the manifest of %s can not be read: %w", s.Name, err)
+		return info, fmt.Errorf("the manifest of %s, %s, can not be read: %w", s.Name, m.folders.Runtime.Join(rel), err)
 	}
 	a, _, err := manifest.ParseArtifact(m.folders.Runtime.Join(rel), text, manifest.ArtifactOptions{})
 	if err != nil {

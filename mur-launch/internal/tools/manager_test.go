@@ -45,7 +45,7 @@ func TestManagerAnswers(t *testing.T) {
 	if info, err := m.Describe(ctx, "style"); err != nil || asJSON(info.Tags) != "[]" || info.Description != "" {
 		t.Errorf("style: %s, %v", asJSON(info), err)
 	}
-	for name, says := range map[string]string{"nope": "not installed", "d": "not installed", "git": "git/murmur.yaml"} {
+	for name, says := range map[string]string{"nope": "not installed", "d": "not installed", "git": "tools/git/murmur.yaml"} {
 		if _, err := m.Describe(ctx, name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: error %v, want %q", name, err, says)
 		}
