@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"slices"
+
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/names"
 	"github.com/mur-capsules/mur/lib/policy"
@@ -221,7 +223,7 @@ func (l Lifecycle) Override(taskAcceptance, afterTask string) (Lifecycle, []stri
 		if f.word == "" {
 			continue
 		}
-		if !contains(f.words, f.word) {
+		if !slices.Contains(f.words, f.word) {
 			return l, nil, diag.Usagef("%s takes %s, not %s", f.flag, list(f.words), diag.Quote(f.word))
 		}
 		*f.to = f.word

@@ -80,8 +80,8 @@ type DerivedRuntime struct {
 // Env is capabilities.env.
 type Env struct{ Allow []string }
 
-// State is capabilities.state. An empty Store means the capsule's name (MAN-78).
-type State struct{ Store string }
+// State is capabilities.state. A nil Store means the capsule's name (MAN-78).
+type State struct{ Store *string }
 
 // ReadGrant is capabilities.conversation or capabilities.task_io.
 type ReadGrant struct{ Read bool }

@@ -136,9 +136,9 @@ func Narrow(ceiling Policy, capsule string, e Entry) (*Grant, []diag.Warning, er
 // capsule's name; E-CAP-009 when it is not one path segment (MAN-78, MAN-79).
 // The entry must declare state.
 func StoreName(e Entry, capsule string) (string, error) {
-	store := e.Capabilities.State.Store
-	if store == "" {
-		store = capsule
+	store := capsule
+	if named := e.Capabilities.State.Store; named != nil {
+		store = *named
 	}
 	if err := names.CheckSegment(store); err != nil {
 		return "", refuse("E-CAP-009", e.At("capabilities.state.store"), "store", store, fmt.Errorf("it %w", err))
