@@ -1,0 +1,113 @@
+;; A script capsule that calls every Murmur import of its kind with fixed
+;; arguments, then traps unless each answered what capsule_test.go makes it
+;; answer. Results are looked at through their first words only.
+(component
+  (type $tools (instance
+    (type $status0 (enum "passed" "failed" "error"))
+    (export "status" (type $status (eq $status0)))
+    (type $in0 (record (field "data" (option string)) (field "log-path" (option string))))
+    (export "tool-input" (type $in (eq $in0)))
+    (type $res0 (record (field "status" $status) (field "summary" (option string)) (field "data" (option string)) (field "data-path" (option string)) (field "truncated" bool) (field "metadata" (list (tuple string string)))))
+    (export "tool-result" (type $res (eq $res0)))))
+  (import "murmur:tool/run@0.1.0" (instance $tools (type $tools)))
+  (alias export $tools "tool-input" (type $in))
+  (alias export $tools "tool-result" (type $res))
+  (import "murmur:tool-registry/invoke@0.1.0" (instance $registry
+    (alias outer 1 $in (type $in1))
+    (export "tool-input" (type $in (eq $in1)))
+    (alias outer 1 $res (type $res1))
+    (export "tool-result" (type $res (eq $res1)))
+    (export "invoke" (func (param "name" string) (param "input" $in) (result (result $res (error string)))))))
+  (import "murmur:artifact-manager/manage@0.1.0" (instance $manage
+    (type $rt0 (enum "wasm" "native"))
+    (export "runtime-type" (type $rt (eq $rt0)))
+    (type $sum0 (record (field "name" string) (field "version" string) (field "runtime" $rt)))
+    (export "artifact-summary" (type $sum (eq $sum0)))
+    (type $info0 (record (field "name" string) (field "version" string) (field "description" string) (field "tags" (list string)) (field "runtime" $rt) (field "input-schema" (option string)) (field "output-schema" (option string))))
+    (export "artifact-info" (type $info (eq $info0)))
+    (type $state0 (record (field "capsule-id" string) (field "installed" (list $sum)) (field "capabilities" string)))
+    (export "runtime-state" (type $state (eq $state0)))
+    (export "list" (func (result (list $sum))))
+    (export "describe" (func (param "name" string) (result (result $info (error string)))))
+    (export "search" (func (param "query" string) (result (result (list $sum) (error string)))))
+    (export "pull" (func (param "name" string) (param "version" string) (result (result $sum (error string)))))
+    (export "remove" (func (param "name" string) (result (result bool (error string)))))
+    (export "diagnostics" (func (result (result $state (error string)))))))
+  (import "murmur:message/send@0.1.0" (instance $send
+    (type $msg0 (record (field "message-id" string) (field "context-id" (option string)) (field "text" string)))
+    (export "message" (type $msg (eq $msg0)))
+    (type $tr0 (record (field "task-id" string) (field "context-id" string) (field "state" string)))
+    (export "task-result" (type $tr (eq $tr0)))
+    (export "send" (func (param "peer-url" string) (param "message" $msg) (result (result $tr (error string)))))))
+
+  (core module $libc
+    (memory (export "memory") 2)
+    (global $b (mut i32) (i32.const 4096))
+    (func (export "cabi_realloc") (param $old i32) (param $os i32) (param $al i32) (param $n i32) (result i32)
+      (local $p i32)
+      (local.set $p (i32.and (i32.add (global.get $b) (i32.sub (local.get $al) (i32.const 1))) (i32.sub (i32.const 0) (local.get $al))))
+      (global.set $b (i32.add (local.get $p) (local.get $n)))
+      (local.get $p)))
+  (core instance $libc (instantiate $libc))
+  (core func $invoke (canon lower (func $registry "invoke") (memory $libc "memory") (realloc (func $libc "cabi_realloc"))))
+  (core func $list (canon lower (func $manage "list") (memory $libc "memory") (realloc (func $libc "cabi_realloc"))))
+  (core func $describe (canon lower (func $manage "describe") (memory $libc "memory") (realloc (func $libc "cabi_realloc"))))
+  (core func $search (canon lower (func $manage "search") (memory $libc "memory") (realloc (func $libc "cabi_realloc"))))
+  (core func $pull (canon lower (func $manage "pull") (memory $libc "memory") (realloc (func $libc "cabi_realloc"))))
+  (core func $remove (canon lower (func $manage "remove") (memory $libc "memory") (realloc (func $libc "cabi_realloc"))))
+  (core func $diag (canon lower (func $manage "diagnostics") (memory $libc "memory") (realloc (func $libc "cabi_realloc"))))
+  (core func $send (canon lower (func $send "send") (memory $libc "memory") (realloc (func $libc "cabi_realloc"))))
+  (core module $m
+    (import "libc" "memory" (memory 2))
+    (import "h" "invoke" (func $invoke (param i32 i32 i32 i32 i32 i32 i32 i32 i32)))
+    (import "h" "list" (func $list (param i32)))
+    (import "h" "describe" (func $describe (param i32 i32 i32)))
+    (import "h" "search" (func $search (param i32 i32 i32)))
+    (import "h" "pull" (func $pull (param i32 i32 i32 i32 i32)))
+    (import "h" "remove" (func $remove (param i32 i32 i32)))
+    (import "h" "diag" (func $diag (param i32)))
+    (import "h" "send" (func $send (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32)))
+    (data (i32.const 16) "nametexturl:id")
+    (func $want (param i32 i32) (if (i32.ne (local.get 0) (local.get 1)) (then unreachable)))
+    ;; name = 16+4, text = 20+4, url: = 24+4, id = 28+2; results at 256
+    (func (export "run")
+      ;; invoke("name", {data: some("text"), log-path: none}) -> ok, status passed
+      (call $invoke (i32.const 16) (i32.const 4) (i32.const 1) (i32.const 20) (i32.const 4) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 256))
+      (call $want (i32.load8_u (i32.const 256)) (i32.const 0))
+      (call $want (i32.load8_u (i32.const 260)) (i32.const 0))
+      ;; invoke("text", ..) -> err of 6 bytes
+      (call $invoke (i32.const 20) (i32.const 4) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 256))
+      (call $want (i32.load8_u (i32.const 256)) (i32.const 1))
+      (call $want (i32.load (i32.const 264)) (i32.const 6))
+      ;; list -> 2
+      (call $list (i32.const 256))
+      (call $want (i32.load (i32.const 260)) (i32.const 2))
+      ;; describe("name") -> ok with a name of 4 bytes
+      (call $describe (i32.const 16) (i32.const 4) (i32.const 256))
+      (call $want (i32.load8_u (i32.const 256)) (i32.const 0))
+      (call $want (i32.load (i32.const 264)) (i32.const 4))
+      ;; search("text") -> ok, 1
+      (call $search (i32.const 20) (i32.const 4) (i32.const 256))
+      (call $want (i32.load8_u (i32.const 256)) (i32.const 0))
+      (call $want (i32.load (i32.const 264)) (i32.const 1))
+      ;; pull("name", "id") -> err
+      (call $pull (i32.const 16) (i32.const 4) (i32.const 28) (i32.const 2) (i32.const 256))
+      (call $want (i32.load8_u (i32.const 256)) (i32.const 1))
+      ;; remove("name") -> ok(true)
+      (call $remove (i32.const 16) (i32.const 4) (i32.const 256))
+      (call $want (i32.load8_u (i32.const 256)) (i32.const 0))
+      (call $want (i32.load8_u (i32.const 260)) (i32.const 1))
+      ;; diagnostics -> ok, capsule id of 3 bytes
+      (call $diag (i32.const 256))
+      (call $want (i32.load8_u (i32.const 256)) (i32.const 0))
+      (call $want (i32.load (i32.const 264)) (i32.const 3))
+      ;; send("url:", {id, none, "text"}) -> ok, task id of 2 bytes
+      (call $send (i32.const 24) (i32.const 4) (i32.const 28) (i32.const 2) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 20) (i32.const 4) (i32.const 256))
+      (call $want (i32.load8_u (i32.const 256)) (i32.const 0))
+      (call $want (i32.load (i32.const 264)) (i32.const 2))))
+  (core instance $m (instantiate $m (with "libc" (instance $libc)) (with "h" (instance
+    (export "invoke" (func $invoke)) (export "list" (func $list)) (export "describe" (func $describe)) (export "search" (func $search))
+    (export "pull" (func $pull)) (export "remove" (func $remove)) (export "diag" (func $diag)) (export "send" (func $send))))))
+  (func $run (canon lift (core func $m "run")))
+  (instance $i (export "run" (func $run)))
+  (export "murmur:capsule/run@0.1.0" (instance $i)))
