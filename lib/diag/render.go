@@ -34,13 +34,15 @@ const (
 )
 
 // ExitStatus is the status an error ends a command with: 0 for nil, 2 for a
-// UsageError, else 1 (DIA-27 to DIA-29).
+// UsageError and for E-TRC-102, else 1 (DIA-27 to DIA-29, DIA-185).
 func ExitStatus(err error) int {
 	var usage *UsageError
 	switch {
 	case err == nil:
 		return ExitOK
 	case errors.As(err, &usage):
+		return ExitUsage
+	case CodeOf(err) == "E-TRC-102": // an expression is a word of the command line
 		return ExitUsage
 	default:
 		return ExitError

@@ -131,3 +131,9 @@ func ReadHead(r io.Reader) (*Header, error) {
 	}
 	return &h, nil
 }
+
+// Buffered reports whether another whole line has been read already, so that
+// Next will not wait for the source.
+func (r *Reader) Buffered() bool {
+	return bytes.IndexByte(r.buf[r.start:r.end], '\n') >= 0
+}

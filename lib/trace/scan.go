@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"iter"
 	"math/bits"
 	"strconv"
 	"unsafe"
@@ -19,8 +20,7 @@ type Line struct {
 }
 
 type member struct {
-	key, val   []byte // key without quotes, unescaped
-	start, end int    // of the value in raw
+	key, val []byte // key without quotes, unescaped
 }
 
 // Parse reads one line, without its newline. It returns false for anything but
@@ -56,7 +56,7 @@ func (l *Line) Parse(raw []byte) bool {
 		if end < 0 {
 			return false
 		}
-		l.members = append(l.members, member{key: key, val: raw[start:end], start: start, end: end})
+		l.members = append(l.members, member{key: key, val: raw[start:end]})
 		i = skipSpace(raw, end)
 		if i >= len(raw) {
 			return false
@@ -358,4 +358,33 @@ func skipDigits(b []byte, i int) int {
 		i++
 	}
 	return i
+}
+
+// All yields the members in the order they stand.
+func (l *Line) All() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		for _, m := range l.members {
+			if !yield(unsafe.String(unsafe.SliceData(m.key), len(m.key)), m.val) {
+				return
+			}
+		}
+	}
+}
+
+// Elements yields the values of an array, nothing for any other value.
+func (v Value) Elements() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		if v.Kind() != '[' {
+			return
+		}
+		for i := skipSpace(v, 1); i < len(v) && v[i] != ']'; {
+			end := skipValue(v, i)
+			if end < 0 || !yield(v[i:end]) {
+				return
+			}
+			if i = skipSpace(v, end); i < len(v) && v[i] == ',' {
+				i = skipSpace(v, i+1)
+			}
+		}
+	}
 }

@@ -1,0 +1,86 @@
+// Package app is the command line of mur-trace: flags become options, options
+// one call of the room that does the work, its result text or JSON.
+package app
+
+import (
+	"context"
+	"fmt"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/diag"
+
+	"github.com/mur-capsules/mur/mur-trace/internal/query"
+	"github.com/mur-capsules/mur/mur-trace/internal/record"
+	"github.com/mur-capsules/mur/mur-trace/internal/render"
+	"github.com/mur-capsules/mur/mur-trace/internal/source"
+)
+
+const name = "mur-trace"
+
+// Run runs mur-trace and returns its exit status.
+func Run(ctx context.Context, env cli.Env) int {
+	a := &ucli.App{
+		Name:  name,
+		Usage: "show, compare, filter and verify what sessions recorded",
+		Description: "A session is named by its id, the last characters of it, @1 for the newest, a path of a\n" +
+			"trace or a records directory, or - for a trace on standard input.",
+		Commands: []*ucli.Command{
+			showCommand(env), filterCommand(env),
+		},
+	}
+	return cli.Run(ctx, env, a)
+}
+
+// placeFlags say where sessions are looked for.
+func placeFlags() []ucli.Flag {
+	return []ucli.Flag{
+		&ucli.StringFlag{Name: "workdir", Usage: "the workdir root whose sessions are meant (default: ./workdir when it exists, else .)", DefaultText: " "},
+		&ucli.StringFlag{Name: "records", Usage: "the directory that holds the ses_ directories", DefaultText: " "},
+	}
+}
+
+func plainFlag() ucli.Flag {
+	return &ucli.BoolFlag{Name: "plain", Usage: "no colour and no lines, on a terminal too"}
+}
+
+func finder(env cli.Env, c *ucli.Context) (*source.Finder, error) {
+	if c.IsSet("workdir") && c.IsSet("records") {
+		return nil, diag.Usagef("--workdir and --records exclude each other")
+	}
+	return &source.Finder{Env: env, Records: c.String("records"), Workdir: c.String("workdir")}, nil
+}
+
+// oneTrace resolves the command's only argument, by default the newest session.
+func oneTrace(env cli.Env, c *ucli.Context) (source.Trace, error) {
+	if c.NArg() > 1 {
+		return source.Trace{}, diag.Usagef("one session at a time; see --help")
+	}
+	f, err := finder(env, c)
+	if err != nil {
+		return source.Trace{}, err
+	}
+	all, err := f.FindAll(c.Args().Slice(), "@1")
+	if err != nil {
+		return source.Trace{}, err
+	}
+	return all[0], nil
+}
+
+func text(env cli.Env, c *ucli.Context) *render.Text {
+	return render.NewText(env.Stdout, c.Bool("plain"), env.Getenv)
+}
+
+// note tells on standard error what a reader tolerated.
+func note(env cli.Env, r *record.Record) {
+	if n := r.Notes.MalformedLines; len(n) > 0 {
+		fmt.Fprint(env.Stderr, query.MalformedNote(r.Trace, n))
+	}
+	if r.Notes.TornTail {
+		fmt.Fprintf(env.Stderr, "note: %s: the last line was not written to its end\n", r.Trace.Path)
+	}
+	if len(r.Notes.OtherSessions) > 0 {
+		fmt.Fprintf(env.Stderr, "note: %s holds other sessions too: %v\n", r.Trace.Path, r.Notes.OtherSessions)
+	}
+}
