@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mur-capsules/mur/lib/diag"
 )
@@ -457,5 +458,17 @@ func TestFaultCodes(t *testing.T) {
 	}
 	if Fault(nil, "x") != nil {
 		t.Error("a fault out of nothing")
+	}
+}
+
+func TestTouch(t *testing.T) {
+	r, dir := openTemp(t, Options{})
+	write(t, dir+"/f", "x")
+	os.Chtimes(dir+"/f", time.Unix(1000, 0), time.Unix(1000, 0))
+	if err := r.Touch("f"); err != nil {
+		t.Fatal(err)
+	}
+	if e, _ := r.Stat("f"); time.Since(time.Unix(0, e.ModTime)) > time.Hour {
+		t.Errorf("still from %v", time.Unix(0, e.ModTime))
 	}
 }

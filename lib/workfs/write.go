@@ -128,7 +128,8 @@ type Pending struct {
 	temp string
 	name string
 	rel  string
-	done bool
+
+	synced, done bool
 }
 
 // Create begins to write the file rel, which is made or replaced at Commit.
@@ -181,7 +182,20 @@ func (r *Root) createTemp(dir int, name, rel string, mode fs.FileMode) (*os.File
 // Write appends to the temporary file.
 func (p *Pending) Write(b []byte) (int, error) {
 	step("write", p.rel)
+	p.synced = false
 	return p.file.Write(b)
+}
+
+// Sync brings what was written to disk now, so that Commit is no more than a
+// rename. An Ephemeral root's files are not synced.
+func (p *Pending) Sync() error {
+	if p.r.opt.Ephemeral || p.synced {
+		return nil
+	}
+	step("sync", p.rel)
+	err := p.file.Sync()
+	p.synced = err == nil
+	return err
 }
 
 // Commit syncs the file and gives it its name, replacing what stood there. On an
@@ -198,11 +212,8 @@ func (p *Pending) Commit() error {
 }
 
 func (p *Pending) commit() error {
-	if !p.r.opt.Ephemeral {
-		step("sync", p.rel)
-		if err := p.file.Sync(); err != nil {
-			return err
-		}
+	if err := p.Sync(); err != nil {
+		return err
 	}
 	if _, err := p.r.expectFile("rename", p.dir, p.name, p.rel); err != nil {
 		return err
@@ -276,6 +287,20 @@ func (r *Root) Rename(from, to string) error {
 		return &fs.PathError{Op: "rename", Path: r.Join(to), Err: err}
 	}
 	return r.syncDir(tdir, to)
+}
+
+// Touch sets the times of the regular file rel to now.
+func (r *Root) Touch(rel string) error {
+	f, err := r.Open(rel)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	now := []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}}
+	if err := unix.UtimesNanoAt(int(f.Fd()), "", now, unix.AT_EMPTY_PATH); err != nil {
+		return &fs.PathError{Op: "touch", Path: r.Join(rel), Err: err}
+	}
+	return nil
 }
 
 // tempName returns a fresh name beside base: .<base>.<unique>.tmp (ART-90). A
