@@ -1,13 +1,24 @@
 package core_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/lib/wasmhost/core"
+	"github.com/mur-capsules/mur/lib/wasmhost/outbound"
 )
 
-// WIT-46, WIT-51, WIT-62
+// WIT-46, WIT-51, WIT-62, WIT-63
 func TestToolCommand(t *testing.T) {
 	in := instance()
 	in.Env = []string{"A=1", "B=x=y", "PWD=/elsewhere"}
@@ -20,6 +31,293 @@ func TestToolCommand(t *testing.T) {
 	if got := run(t, in, do{"do": "env"}); got != "A=1\nB=x=y\nPWD=/" {
 		t.Errorf("env: %q", got)
 	}
+	var at int64
+	fmt.Sscan(run(t, in, do{"do": "time"}), &at)
+	if d := time.Since(time.Unix(at, 0)); d < -2*time.Second || d > 10*time.Second {
+		t.Errorf("the guest's clock is off by %v", d)
+	}
+	start := time.Now()
+	if got := run(t, in, do{"do": "sleep", "n": 50}); got != "slept" || time.Since(start) < 50*time.Millisecond {
+		t.Errorf("sleep: %q after %v", got, time.Since(start))
+	}
+	if a, b := run(t, in, do{"do": "random"}), run(t, in, do{"do": "random"}); a == b || len(a) != 32 {
+		t.Errorf("random: %q, %q", a, b)
+	}
+}
+
+// WIT-43, WIT-44
+func TestChunksAndInput(t *testing.T) {
+	in := instance()
+	if got := run(t, in, do{"do": "chunk", "text": "x"}); got != "" {
+		t.Errorf("outside a task: %q", got)
+	}
+	if got := run(t, in, do{"do": "ask", "text": "x"}); !strings.Contains(got, "not available") {
+		t.Errorf("outside a task: %q", got)
+	}
+	var got []string
+	in.Imports.EmitChunk = func(k wasmhost.ChunkKind, s string) { got = append(got, fmt.Sprint(k, s)) }
+	in.Imports.RequestInput = func(_ context.Context, p string) (string, error) { return "<" + p + ">", nil }
+	run(t, in, do{"do": "chunk", "text": "x"})
+	if fmt.Sprint(got) != "[0x 1x?]" {
+		t.Errorf("chunks: %q", got)
+	}
+	if got := run(t, in, do{"do": "ask", "text": "x"}); got != "<x>" {
+		t.Errorf("answer: %q", got)
+	}
+	none := errors.New("no answer within the time for it")
+	in.Imports.RequestInput = func(context.Context, string) (string, error) { return "", none }
+	if f := faultOf(t, context.Background(), in, do{"do": "ask"}); f.Cause != wasmhost.Trapped || !errors.Is(f, none) {
+		t.Errorf("no answer: %v", f)
+	}
+}
+
+// WIT-41, WIT-42, CON-266
+func TestHTTP(t *testing.T) {
+	slow := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Test", "yes")
+		switch r.URL.Path {
+		case "/moved":
+			http.Redirect(w, r, "http://elsewhere.invalid/", http.StatusFound)
+		case "/slow":
+			select {
+			case <-slow:
+			case <-r.Context().Done():
+			}
+		case "/drip":
+			fmt.Fprint(w, "begun")
+			w.(http.Flusher).Flush()
+			select {
+			case <-slow:
+			case <-r.Context().Done():
+			}
+		case "/post":
+			b := new(bytes.Buffer)
+			b.ReadFrom(r.Body)
+			fmt.Fprint(w, r.Method, " ", b, " ", r.Header["X-Own"], r.Header["X-Murmur-Task-Origin"])
+		default:
+			fmt.Fprint(w, "hello")
+		}
+	}))
+	defer srv.Close()
+	defer close(slow)
+	rule, err := policy.ParseRule(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := outbound.New(policy.Rules{rule}, outbound.Options{})
+	defer client.Close()
+	in := instance()
+	in.HTTP = client
+	for _, tt := range []struct {
+		d    do
+		want string
+	}{
+		{do{"do": "get", "url": srv.URL + "/"}, "200 yes hello"},
+		{do{"do": "post", "url": srv.URL + "/post", "text": "body", "args": []string{"X-Own", "1", "X-Murmur-Task-Origin", "user"}}, "POST body [1] []"},
+		{do{"do": "timeout", "url": srv.URL + "/slow", "n": 50}, "timed out"},
+		{do{"do": "open17", "url": srv.URL + "/"}, "16 too large: 16 responses are open already"},
+	} {
+		if got := run(t, in, tt.d); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.d, got, tt.want)
+		}
+	}
+	for _, url := range []string{srv.URL + "/moved", "http://127.0.0.1:1/", strings.Replace(srv.URL, "127.0.0.1", "localhost", 1), strings.Replace(srv.URL, "http:", "https:", 1)} {
+		if got := run(t, in, do{"do": "get", "url": url}); !strings.Contains(got, "denied by policy") {
+			t.Errorf("%s: %q", url, got)
+		}
+	}
+	in.HTTP = nil
+	if got := run(t, in, do{"do": "get", "url": srv.URL}); !strings.Contains(got, "denied by policy") {
+		t.Errorf("without a network: %q", got)
+	}
+	in.HTTP = client
+	in.Limits.Deadline = 200 * time.Millisecond
+	for _, path := range []string{"/slow", "/drip"} {
+		start := time.Now()
+		if f := faultOf(t, context.Background(), in, do{"do": "get", "url": srv.URL + path}); f.Cause != wasmhost.DeadlinePassed || time.Since(start) > time.Second {
+			t.Errorf("%s: %v after %v", path, f, time.Since(start))
+		}
+	}
+}
+
+// WIT-45, WIT-52
+func TestCapsule(t *testing.T) {
+	g := testGuest(t, wasmhost.Capsule)
+	var out, log bytes.Buffer
+	in := &wasmhost.Instance{Name: "report", Stdout: &out, Stderr: &log}
+	in.Imports.Invoke = func(_ context.Context, name string, input wasmhost.ToolInput) (wasmhost.ToolResult, error) {
+		if name != "echo" {
+			return wasmhost.ToolResult{}, fmt.Errorf("tool %q is not declared: %w", name, wasmhost.ErrDenied)
+		}
+		return wasmhost.ToolResult{Status: wasmhost.Failed, Data: input.Data, Metadata: [][2]string{{"k", "v"}}}, nil
+	}
+	runs := func(action string) error {
+		out.Reset()
+		log.Reset()
+		in.Env = []string{"DO=" + action}
+		return g.RunCapsule(context.Background(), in)
+	}
+	if err := runs(`{"do":"args"}`); err != nil || out.String() != "report capsule-run" {
+		t.Errorf("args: %q, %v", &out, err)
+	}
+	if err := runs(`{"do":"invoke","path":"echo","text":"hi"}`); err != nil || out.String() != `{"status":"failed","data":"hi","metadata":[["k","v"]]}` {
+		t.Errorf("invoke: %q, %v", &out, err)
+	}
+	err := runs(`{"do":"invoke","path":"other"}`)
+	var f *wasmhost.Fault
+	if !errors.As(err, &f) || f.Cause != wasmhost.Exited || f.Status != 1 || !strings.Contains(log.String(), "denied by policy") || log.String() != f.Stderr {
+		t.Errorf("undeclared tool: %v, %q", err, &log)
+	}
+	if err := runs(`{"do":"chunk"}`); err == nil || !strings.Contains(err.Error(), "not available") {
+		t.Errorf("chunk: %v", err)
+	}
+	if _, err := g.RunTool(context.Background(), in, wasmhost.ToolInput{}); err == nil {
+		t.Error("a capsule ran as a tool")
+	}
+	if err := testGuest(t, wasmhost.Tool).RunCapsule(context.Background(), in); err == nil {
+		t.Error("a tool ran as a capsule")
+	}
+}
+
+// answering is a reactor that reads its request from the slot to address 2048
+// and answers with data of length n at 1024.
+func answering(data string, times int, status int64) wasm {
+	handle := code(callFn(0, 2048, 1000), opDrop)
+	for range times {
+		handle = code(handle, callFn(1, 1024, int64(len(data))), opDrop)
+	}
+	w := reactor(nil, code(handle, i32(status)), coreModule, "slot_read", "ii:i", coreModule, "respond", "ii:i", wasiModule, "proc_exit", "i:")
+	w.data = data
+	return w
+}
+
+// WIT-55, WIT-56
+func TestReactor(t *testing.T) {
+	g := compile(t, answering(`{"status":"passed","data":"r"}`, 1, 0))
+	for range 2 {
+		res, err := g.RunTool(context.Background(), instance(), input(do{}))
+		if err != nil || *res.Data != "r" {
+			t.Fatalf("got %+v, %v", res, err)
+		}
+	}
+	// A reactor that answers with the request itself shows what it was given.
+	echo := answering("", 0, 0)
+	echo.funcs[1].code = code(
+		callFn(0, 1024, 1000), opDrop, // slot_read
+		callFn(1, 1024, int64(len(`{"op":"tool-run","input":{"data":"d","log_path":null}}`))), opDrop, i32(0))
+	d := "d"
+	_, err := compile(t, echo).RunTool(context.Background(), instance(), wasmhost.ToolInput{Data: &d})
+	if err == nil || !strings.Contains(err.Error(), `"status" is missing`) {
+		t.Errorf("the request is not the object expected: %v", err)
+	}
+	exits := answering("{}", 1, 0)
+	exits.funcs[1].code = code(exits.funcs[1].code, opDrop, callFn(2, 0), i32(0))
+	for says, w := range map[string]wasm{
+		"respond was not called":   answering("{}", 0, 0),
+		"respond was called twice": answering(`{"status":"passed"}`, 2, 0),
+		"returned 7":               answering(`{"status":"passed"}`, 1, 7),
+		"returned -1":              answering(`{"status":"passed"}`, 1, -1),
+		"missing":                  answering("{}", 1, 0),
+		"exited without an answer": exits,
+	} {
+		if f := runFault(t, compile(t, w), instance()); f.Cause != wasmhost.BadOutput || !strings.Contains(f.Error(), says) {
+			t.Errorf("%s: got %v", says, f)
+		}
+	}
+}
+
+// ART-127, ART-128: a form makes the same guest, on an engine of the same
+// fingerprint only, and one that is not what was written is refused.
+func TestForm(t *testing.T) {
+	ctx := context.Background()
+	g := compile(t, answering(`{"status":"passed","data":"r"}`, 1, 0))
+	form, err := g.Form()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := g.Form(); err != nil || !bytes.Equal(again, form) {
+		t.Errorf("a second form differs, %v", err)
+	}
+	other := core.New()
+	if other.Info() != engine.Info() || other.Info().Name != "wazero" || strings.ContainsAny(other.Info().Fingerprint, "/ ") {
+		t.Errorf("info: %+v", other.Info())
+	}
+	loaded, err := other.Load(ctx, form, wasmhost.Tool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loaded.Close()
+	if res, err := loaded.RunTool(ctx, instance(), wasmhost.ToolInput{}); err != nil || *res.Data != "r" {
+		t.Errorf("loaded: %+v, %v", res, err)
+	}
+	if loaded.Interface() != "murmur:tool/run@0.1.0" {
+		t.Errorf("interface %q", loaded.Interface())
+	}
+	bad := map[string][]byte{
+		"empty":             nil,
+		"a module":          answering("{}", 1, 0).bytes(),
+		"cut off":           form[:len(form)-1],
+		"longer":            append(bytes.Clone(form), 0),
+		"other fingerprint": bytes.Replace(form, []byte(engine.Info().Fingerprint), []byte("wazero-0000"), 1),
+		"other file":        bytes.Replace(form, []byte(`"file":"`), []byte(`"file":"../`), 1),
+		"other name":        bytes.Replace(form, []byte(`"file":"`), []byte(`"file":"x`), 1),
+	}
+	// wazero guards its code with a checksum; the caller's hash is what counts.
+	flipped := bytes.Clone(form)
+	flipped[len(flipped)-60] ^= 1
+	bad["flipped bit"] = flipped
+	for name, b := range bad {
+		var le *wasmhost.LoadError
+		if _, err := engine.Load(ctx, b, wasmhost.Tool); !errors.As(err, &le) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := engine.Load(ctx, form, wasmhost.Capsule); err != nil {
+		t.Errorf("as another kind: %v", err)
+	}
+}
+
+// Without a temporary directory a guest runs and has no form (ART-129).
+func TestNoTemporaryDirectory(t *testing.T) {
+	t.Setenv("TMPDIR", "/nonexistent")
+	g := compile(t, answering(`{"status":"passed"}`, 1, 0))
+	if _, err := g.RunTool(context.Background(), instance(), wasmhost.ToolInput{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := g.Form(); err == nil {
+		t.Error("it has a form")
+	}
+}
+
+// One guest, many calls at once; run with -race.
+func TestConcurrentCalls(t *testing.T) {
+	dir, work := workFolder(t)
+	_ = dir
+	g := testGuest(t, wasmhost.Tool)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for n := range 5 {
+				in := instance()
+				in.Dirs = []wasmhost.Dir{work}
+				name := fmt.Sprintf("f%d", i)
+				for _, d := range []do{{"do": "write", "path": name, "text": fmt.Sprint(n)}, {"do": "read", "path": name}} {
+					res, err := g.RunTool(context.Background(), in, input(d))
+					if err != nil || res.Status != wasmhost.Passed {
+						t.Errorf("%v: %+v, %v", d, res, err)
+					} else if d["do"] == "read" && *res.Data != fmt.Sprint(n) {
+						t.Errorf("%s holds %q, want %d", name, *res.Data, n)
+					}
+				}
+				in.Limits.Deadline = 30 * time.Millisecond
+				if _, err := g.RunTool(context.Background(), in, input(do{"do": "spin"})); err == nil {
+					t.Error("an endless loop ended")
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func BenchmarkCompileGo(b *testing.B) {
@@ -57,5 +355,15 @@ func BenchmarkCallGo(b *testing.B) {
 	run(b, in, do{"do": "echo"})
 	for b.Loop() {
 		run(b, in, do{"do": "echo"})
+	}
+}
+
+func BenchmarkCallReactor(b *testing.B) {
+	g := compile(b, answering(`{"status":"passed"}`, 1, 0))
+	in := instance()
+	for b.Loop() {
+		if _, err := g.RunTool(context.Background(), in, wasmhost.ToolInput{}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

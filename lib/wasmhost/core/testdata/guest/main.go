@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,6 +86,11 @@ var actions = map[string]func(request) (string, error){
 			}
 		}
 		return fmt.Sprint(r.N), nil
+	},
+	"random": func(request) (string, error) {
+		b := make([]byte, 16)
+		_, err := rand.Read(b)
+		return hex.EncodeToString(b), err
 	},
 	"time": func(request) (string, error) { return fmt.Sprint(time.Now().Unix()), nil },
 	"sleep": func(r request) (string, error) {
