@@ -10,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 	"github.com/mur-capsules/mur/lib/policy"
 )
 
@@ -48,7 +49,7 @@ type Artifact struct {
 
 	top *block
 
-	*positions
+	*Positions
 }
 
 // EmptySchema is the input schema of an artifact that declares none.
@@ -110,12 +111,12 @@ func ParseArtifact(name string, data []byte, opts ArtifactOptions) (*Artifact, [
 	if err != nil {
 		return nil, nil, err
 	}
-	a := &Artifact{positions: d.pos, top: top}
+	a := &Artifact{Positions: d.Pos, top: top}
 	if top != nil {
 		a.decode(d, top, opts.Pack)
 	}
-	warnings := d.finish(top.trimmed("mur_version"))
-	if err := d.err(); err != nil {
+	warnings := d.finish(top.Trimmed("mur_version"), opts.Options)
+	if err := d.Err(); err != nil {
 		return nil, warnings, err
 	}
 	if opts.Pack && a.Role == policy.Hook {
@@ -129,15 +130,15 @@ func ParseArtifact(name string, data []byte, opts ArtifactOptions) (*Artifact, [
 func (a *Artifact) decode(d *decoder, top *block, pack bool) {
 	a.Name = d.identity(top, "name")
 	a.Version = d.identity(top, "version")
-	a.Description = top.trimmed("description")
-	if pack && top.has(formerAuth) {
-		d.fault("E-BLD-004", top.keys[formerAuth], formerAuth, "the block %s is now called upstream_auth", formerAuth).
+	a.Description = top.Trimmed("description")
+	if pack && top.Has(formerAuth) {
+		d.Fault("E-BLD-004", top.Keys[formerAuth], formerAuth, "the block %s is now called upstream_auth", formerAuth).
 			Name("old", formerAuth).Name("new", "upstream_auth").Hint("rename the block; its keys are header and value")
 	}
 	a.Role = d.artifactRole(top, pack)
 	a.Implementation = d.implementation(top, pack)
 	a.Kind = d.execution(top, a)
-	switch files := top.texts("requires_files"); {
+	switch files := top.Texts("requires_files"); {
 	case files != nil:
 		a.RequiresFiles = files
 	case a.Role == policy.Skill:
@@ -145,34 +146,34 @@ func (a *Artifact) decode(d *decoder, top *block, pack bool) {
 	default:
 		a.RequiresFiles = []string{}
 	}
-	a.Tags = top.texts("tags")
+	a.Tags = top.Texts("tags")
 	a.InputSchema = d.schema(top, "input_schema")
 	if a.InputSchema == "" {
 		a.InputSchema = EmptySchema
 	}
 	a.OutputSchema = d.schema(top, "output_schema")
 	a.ProviderTool = d.providerTool(top, a)
-	a.ProviderTools = top.texts("provider_tools")
+	a.ProviderTools = top.Texts("provider_tools")
 	a.ModelLimits = d.modelLimits(top)
 }
 
 // artifactRole reads runtime (MAN-240).
 func (d *decoder) artifactRole(top *block, pack bool) policy.Role {
-	if top.node("runtime") == nil {
+	if top.Node("runtime") == nil {
 		if pack {
-			d.fault("E-MAN-001", top.keys["runtime"], "runtime", "the required key is missing").
-				Name("file", d.pos.file).Name("field", "runtime").Hint("write tool, driver, hook or skill")
+			d.Fault("E-MAN-001", top.Keys["runtime"], "runtime", "the required key is missing").
+				Name("file", d.Pos.File()).Name("field", "runtime").Hint("write tool, driver, hook or skill")
 		}
 		return policy.Tool
 	}
-	text, ok := top.text("runtime")
+	text, ok := top.Text("runtime")
 	switch role := policy.Role(text); role {
 	case policy.Tool, policy.Driver, policy.Hook, policy.Skill:
 		return role
 	}
 	if pack && ok {
-		d.fault("E-MAN-001", top.keys["runtime"], "runtime", "the value %s is none of tool, driver, hook or skill", diag.Quote(text)).
-			Name("file", d.pos.file).Name("field", "runtime").Hint("how an artifact is built is said by implementation")
+		d.Fault("E-MAN-001", top.Keys["runtime"], "runtime", "the value %s is none of tool, driver, hook or skill", diag.Quote(text)).
+			Name("file", d.Pos.File()).Name("field", "runtime").Hint("how an artifact is built is said by implementation")
 	}
 	return policy.Tool
 }
@@ -180,9 +181,9 @@ func (d *decoder) artifactRole(top *block, pack bool) policy.Role {
 // implementation reads how a tool is built (MAN-241).
 func (d *decoder) implementation(top *block, pack bool) Kind {
 	if pack {
-		return Kind(top.wordOr("implementation", string(WASM), string(Native)))
+		return Kind(top.WordOr("implementation", string(WASM), string(Native)))
 	}
-	if n := top.node("implementation"); n != nil && resolve(n).Value == string(Native) {
+	if n := top.Node("implementation"); n != nil && strictyaml.Resolve(n).Value == string(Native) {
 		return Native
 	}
 	return WASM
@@ -190,14 +191,14 @@ func (d *decoder) implementation(top *block, pack bool) Kind {
 
 // execution reads the payload kind, or derives it (MAN-242, MAN-250).
 func (d *decoder) execution(top *block, a *Artifact) Kind {
-	if top.node("execution") != nil {
-		text, ok := top.text("execution")
+	if top.Node("execution") != nil {
+		text, ok := top.Text("execution")
 		switch k := Kind(strings.ToLower(text)); k {
 		case WASM, Native, Static:
 			return k
 		}
 		if ok {
-			top.refuse("execution", "the value %s is none of wasm, native or static", diag.Quote(text)).Name("value", text)
+			top.Refuse("execution", "the value %s is none of wasm, native or static", diag.Quote(text)).Name("value", text)
 		}
 	}
 	switch {
@@ -213,35 +214,35 @@ func (d *decoder) execution(top *block, a *Artifact) Kind {
 // JSON is taken as the value it holds, other text as a JSON string (MAN-270).
 // Empty when absent.
 func (d *decoder) schema(top *block, key string) string {
-	n := top.node(key)
+	n := top.Node(key)
 	if n == nil {
 		return ""
 	}
-	v := resolve(n)
-	if v.Kind == yaml.ScalarNode && kindOf(v) == "string" && json.Valid([]byte(v.Value)) {
+	v := strictyaml.Resolve(n)
+	if v.Kind == yaml.ScalarNode && strictyaml.KindOf(v) == "string" && json.Valid([]byte(v.Value)) {
 		var b bytes.Buffer
 		_ = json.Compact(&b, []byte(v.Value)) // valid, so it compacts
 		return b.String()
 	}
-	if k := kindOf(v); k != "mapping" && k != "string" {
-		d.mismatch(n, key, "mapping or JSON text")
+	if k := strictyaml.KindOf(v); k != "mapping" && k != "string" {
+		d.Mismatch(n, key, "mapping or JSON text")
 		return ""
 	}
-	out, err := toJSON(n)
+	out, err := strictyaml.JSON(n)
 	if err != nil {
-		top.refuse(key, "the schema can not be written as JSON: %w", err)
+		top.Refuse(key, "the schema can not be written as JSON: %w", err)
 	}
 	return string(out)
 }
 
 func (d *decoder) providerTool(top *block, a *Artifact) *ProviderTool {
-	b := top.sub("provider_tool", providerToolKeys)
+	b := top.Sub("provider_tool", providerToolKeys)
 	if b == nil {
 		return nil
 	}
-	p := &ProviderTool{Vendor: b.required("vendor"), Type: b.required("type")}
+	p := &ProviderTool{Vendor: b.Required("vendor"), Type: b.Required("type")}
 	if a.Role != policy.Tool || a.Kind != Static {
-		top.refuse("provider_tool", "only a tool without a payload of its own is run by the provider").
+		top.Refuse("provider_tool", "only a tool without a payload of its own is run by the provider").
 			Hint("write runtime: tool and execution: static")
 	}
 	return p
@@ -249,18 +250,18 @@ func (d *decoder) providerTool(top *block, a *Artifact) *ProviderTool {
 
 func (d *decoder) modelLimits(top *block) []ModelLimit {
 	var out []ModelLimit
-	for _, it := range top.list("model_limits") {
-		b := d.open(it.node, it.path, modelLimitKeys)
+	for _, it := range top.List("model_limits") {
+		b := d.Open(it.Node, it.Path, modelLimitKeys)
 		if b == nil {
 			continue
 		}
 		m := ModelLimit{
-			Match:           b.required("match"),
-			ContextWindow:   b.whole("context_window", 1, math.MaxInt64),
-			MaxOutputTokens: b.whole("max_output_tokens", 1, math.MaxInt64),
+			Match:           b.Required("match"),
+			ContextWindow:   b.Whole("context_window", 1, math.MaxInt64),
+			MaxOutputTokens: b.Whole("max_output_tokens", 1, math.MaxInt64),
 		}
 		if strings.Contains(strings.TrimSuffix(m.Match, "*"), "*") {
-			b.refuse("match", "%s has a * elsewhere than at its end", diag.Quote(m.Match))
+			b.Refuse("match", "%s has a * elsewhere than at its end", diag.Quote(m.Match))
 		}
 		out = append(out, m)
 	}

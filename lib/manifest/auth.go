@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 )
 
 // UpstreamAuth says how a gateway attaches the key to a request: the header
@@ -30,14 +31,14 @@ func (a *Artifact) UpstreamAuth(artifact string) (UpstreamAuth, error) {
 		return diag.Errorf("E-RUN-025", "%s has a gateway and its own manifest "+format, append([]any{artifact}, args...)...).
 			About(diag.Subject{Kind: diag.Artifact, Name: artifact}).Name("artifact", artifact)
 	}
-	if a.top.has(formerAuth) {
+	if a.top.Has(formerAuth) {
 		return UpstreamAuth{}, fault("uses %s, which is now called upstream_auth", formerAuth)
 	}
-	n := a.top.node("upstream_auth")
+	n := a.top.Node("upstream_auth")
 	if n == nil {
 		return UpstreamAuth{}, fault("declares no upstream_auth")
 	}
-	auth, err := readAuth(newDecoder("", Options{}).open(n, "upstream_auth", []string{"header", "value"}))
+	auth, err := readAuth(strictyaml.New("", dialect, strictyaml.Options{}).Open(n, "upstream_auth", []string{"header", "value"}))
 	if err != nil {
 		return UpstreamAuth{}, fault("declares an upstream_auth that can not be used: %w", err)
 	}
@@ -53,14 +54,14 @@ func readAuth(b *block) (UpstreamAuth, error) {
 		key string
 		to  *string
 	}{{"header", &out.Header}, {"value", &out.Value}} {
-		n := b.node(f.key)
+		n := b.Node(f.key)
 		if n == nil {
 			return out, fmt.Errorf("%s is missing", f.key)
 		}
-		if k := kindOf(n); k != "string" {
+		if k := strictyaml.KindOf(n); k != "string" {
 			return out, fmt.Errorf("%s: expected string, found %s", f.key, k)
 		}
-		*f.to = resolve(n).Value
+		*f.to = strictyaml.Resolve(n).Value
 	}
 	switch {
 	case out.Header == "" || strings.IndexFunc(out.Header, notTokenChar) >= 0:
@@ -68,7 +69,7 @@ func readAuth(b *block) (UpstreamAuth, error) {
 	case slices.Contains(forbiddenHeaders, strings.ToLower(out.Header)):
 		return out, fmt.Errorf("the header %s can not carry a key", out.Header)
 	case strings.Count(out.Value, KeyMark) != 1:
-		return out, fmt.Errorf("value holds %s %s, not once", KeyMark, counted(strings.Count(out.Value, KeyMark), "time"))
+		return out, fmt.Errorf("value holds %s %s, not once", KeyMark, strictyaml.Counted(strings.Count(out.Value, KeyMark), "time"))
 	case strings.IndexFunc(out.Value, func(r rune) bool { return r < ' ' || r == 0x7f }) >= 0:
 		return out, fmt.Errorf("value holds a control character")
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 	"github.com/mur-capsules/mur/lib/names"
 	"github.com/mur-capsules/mur/lib/policy"
 )
@@ -28,7 +29,7 @@ type Capsule struct {
 	Exports       Exports
 	Control       Control
 
-	*positions
+	*Positions
 }
 
 // Agent tells an agent capsule from a script capsule (MAN-163).
@@ -71,12 +72,22 @@ func (e *Entry) Policy(native bool) policy.Entry {
 	return policy.Entry{Index: e.Index, Name: e.Name.String(), Role: e.Role, Native: native, Capabilities: e.Capabilities}
 }
 
-// Secret is a literal credential. Every way of printing or encoding it gives
-// [redacted]; Reveal gives the text.
-type Secret struct{ text string }
+// Secret is a literal credential. Every way of printing or encoding it, also
+// inside another value, shows no part of it; Reveal gives the text.
+type Secret struct {
+	text *string // a pointer: fmt prints what unexported fields hold
+}
 
-// Reveal returns the credential itself.
-func (s Secret) Reveal() string { return s.text }
+// NewSecret keeps a credential's text from being printed.
+func NewSecret(text string) Secret { return Secret{&text} }
+
+// Reveal returns the credential itself, "" for the zero Secret.
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
 
 // String returns "[redacted]".
 func (s Secret) String() string { return Redacted }
@@ -224,7 +235,7 @@ func (l Lifecycle) Override(taskAcceptance, afterTask string) (Lifecycle, []stri
 			continue
 		}
 		if !slices.Contains(f.words, f.word) {
-			return l, nil, diag.Usagef("%s takes %s, not %s", f.flag, list(f.words), diag.Quote(f.word))
+			return l, nil, diag.Usagef("%s takes %s, not %s", f.flag, strictyaml.List(f.words), diag.Quote(f.word))
 		}
 		*f.to = f.word
 		applied = append(applied, f.flag)

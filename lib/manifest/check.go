@@ -25,39 +25,6 @@ func (c *Capsule) Locate(err error) error {
 	return err
 }
 
-// ReservedTools are the names of the tools the runtime answers itself (TOL-56).
-func ReservedTools() []string {
-	return []string{
-		"submit-plan", "pull-artifact", "remove-artifact", "session-status", "switch-driver", "share-file",
-		"fetch-peer-file", "delegate-task", "call-member", "end-without-answer",
-	}
-}
-
-// CheckToolName refuses a tool name that the runtime answers itself with
-// E-CAP-013; artifact is the full name (MAN-53). A pull uses the same words.
-func CheckToolName(artifact string) error {
-	_, tool, _ := strings.Cut(artifact, "/")
-	for _, r := range ReservedTools() {
-		if tool == r {
-			return diag.Errorf("E-CAP-013", "%s has the name of a tool the runtime answers itself; those are %s",
-				artifact, strings.Join(ReservedTools(), ", ")).
-				In("check").About(diag.Subject{Kind: diag.Artifact, Name: artifact}).
-				Name("artifact", artifact).Name("reserved", strings.Join(ReservedTools(), ", "))
-		}
-	}
-	return nil
-}
-
-// CheckToolNames applies CheckToolName to every entry.
-func (c *Capsule) CheckToolNames() error {
-	for i := range c.Artifacts {
-		if err := CheckToolName(c.Artifacts[i].Name.String()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // CheckSegment is E-CAP-011 for a name that is no path segment; key is the
 // manifest key or the flag it came from (SES-8, MAN-199).
 func CheckSegment(key, name string) error {

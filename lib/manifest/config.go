@@ -6,6 +6,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 )
 
 // MaxConfigBytes is the largest config block, as compact JSON (MAN-83).
@@ -17,7 +18,7 @@ type Config struct {
 	node      *yaml.Node
 	entry     int
 	artifact  string
-	positions *positions
+	positions *Positions
 }
 
 // JSON lowers the block to compact JSON in written key order, which the
@@ -29,10 +30,10 @@ func (c *Config) JSON() (string, error) {
 		return diag.Errorf("E-CAP-010", "%s (%s): the block can not be delivered: "+format, append([]any{path, c.artifact}, args...)...).
 			In("check").About(c.positions.Subject(path)).Name("artifact", c.artifact)
 	}
-	if k := kindOf(c.node); k != "mapping" {
+	if k := strictyaml.KindOf(c.node); k != "mapping" {
 		return "", refuse("expected mapping, found %s", k).Name("rule", "a mapping")
 	}
-	out, err := toJSON(c.node)
+	out, err := strictyaml.JSON(c.node)
 	if err != nil {
 		return "", refuse("%w", err).Name("rule", err.Error())
 	}
@@ -41,23 +42,4 @@ func (c *Config) JSON() (string, error) {
 			Name("rule", "size").Name("size", len(out)).Name("limit", MaxConfigBytes)
 	}
 	return string(out), nil
-}
-
-// jsonMapping reads a free-form mapping as compact JSON; nil when absent.
-func (b *block) jsonMapping(key string) *string {
-	n := b.node(key)
-	if n == nil {
-		return nil
-	}
-	if kindOf(n) != "mapping" {
-		b.d.mismatch(n, b.at(key), "mapping")
-		return nil
-	}
-	out, err := toJSON(n)
-	if err != nil {
-		b.refuse(key, "the block can not be written as JSON: %w", err)
-		return nil
-	}
-	s := string(out)
-	return &s
 }

@@ -15,7 +15,7 @@
 // credential with Literal; mur-shell never reads a manifest.
 package manifest
 
-import "github.com/mur-capsules/mur/lib/diag"
+import "github.com/mur-capsules/mur/lib/internal/strictyaml"
 
 // FileName is the one name a manifest has in a project directory and inside an
 // archive (MAN-1).
@@ -23,7 +23,7 @@ const FileName = "murmur.yaml"
 
 // MaxBytes is the largest manifest that is read (MAN-17). A caller reading from
 // disk needs no more than MaxBytes+1 bytes.
-const MaxBytes = 1 << 20
+const MaxBytes = strictyaml.MaxBytes
 
 // Options say how strict a parse is.
 type Options struct {
@@ -38,39 +38,8 @@ type Options struct {
 }
 
 // Position is a place in the manifest file; both count from 1.
-type Position struct{ Line, Column int }
+type Position = strictyaml.Position
 
-// positions maps dotted paths (artifacts[0].gateway.endpoint) to the place of
-// their value.
-type positions struct {
-	file string
-	at   map[string]Position
-}
-
-// Pos returns where the value of a dotted path stands, or where the nearest
-// enclosing block does; the zero Position when nothing of it was written.
-func (p *positions) Pos(path string) Position {
-	for {
-		if at, ok := p.at[path]; ok || path == "" {
-			return at
-		}
-		path = parentPath(path)
-	}
-}
-
-// Subject is the manifest key at path with file, line and column, for
-// diag.Error.About and diag.Warning.
-func (p *positions) Subject(path string) diag.Subject {
-	at := p.Pos(path)
-	return diag.Subject{Kind: diag.ManifestKey, Name: path, File: p.file, Line: at.Line, Column: at.Column}
-}
-
-// parentPath cuts the last key or index off a dotted path.
-func parentPath(path string) string {
-	for i := len(path) - 1; i > 0; i-- {
-		if path[i] == '.' || path[i] == '[' {
-			return path[:i]
-		}
-	}
-	return ""
-}
+// Positions knows where the value of a dotted path stands: Pos and Subject give
+// the place of the nearest written block when the path itself was not.
+type Positions = strictyaml.Positions

@@ -30,33 +30,33 @@ func Scopes() []string {
 var doorCredentialName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
 func (d *decoder) network(top *block) Network {
-	b := top.sub("network", networkKeys)
-	n := Network{InternalPort: int(b.wholeOr("internal_port", 0, 1, 65535))}
-	a := b.sub("authentication", authenticationKeys)
+	b := top.Sub("network", networkKeys)
+	n := Network{InternalPort: int(b.WholeOr("internal_port", 0, 1, 65535))}
+	a := b.Sub("authentication", authenticationKeys)
 	if a == nil {
 		return n
 	}
 	n.Authentication = &Authentication{}
-	if a.node("scheme") == nil {
-		a.missing("scheme")
+	if a.Node("scheme") == nil {
+		a.Missing("scheme")
 	}
-	a.word("scheme", "bearer")
-	for _, p := range a.free("credentials") {
+	a.Word("scheme", "bearer")
+	for _, p := range a.Free("credentials") {
 		switch {
-		case !doorCredentialName.MatchString(p.key):
-			d.faultAt(p.item.path, "%s is no credential name: a small letter, then up to 31 of a-z, 0-9, _ and -", diag.Quote(p.key)).Name("credential", p.key)
-		case p.key == "operator":
-			d.faultAt(p.item.path, "operator is the credential that every capsule has already").Name("credential", p.key)
+		case !doorCredentialName.MatchString(p.Key):
+			d.FaultAt(p.Item.Path, "%s is no credential name: a small letter, then up to 31 of a-z, 0-9, _ and -", diag.Quote(p.Key)).Name("credential", p.Key)
+		case p.Key == "operator":
+			d.FaultAt(p.Item.Path, "operator is the credential that every capsule has already").Name("credential", p.Key)
 		}
-		c := d.open(p.item.node, p.item.path, doorCredentialKeys)
+		c := d.Open(p.Item.Node, p.Item.Path, doorCredentialKeys)
 		if c == nil {
 			continue
 		}
-		scopes := c.words("scopes", Scopes()...)
-		if len(scopes) == 0 && d.ok() {
-			c.refuse("scopes", "a credential needs at least one scope").Name("credential", p.key)
+		scopes := c.Words("scopes", Scopes()...)
+		if len(scopes) == 0 && d.OK() {
+			c.Refuse("scopes", "a credential needs at least one scope").Name("credential", p.Key)
 		}
-		n.Authentication.Credentials = append(n.Authentication.Credentials, DoorCredential{Name: p.key, Scopes: scopes})
+		n.Authentication.Credentials = append(n.Authentication.Credentials, DoorCredential{Name: p.Key, Scopes: scopes})
 	}
 	return n
 }
@@ -66,36 +66,36 @@ const DefaultExportBytes = 10 << 20
 
 func (d *decoder) exports(top *block) Exports {
 	var e Exports
-	b := top.sub("exports", exportsKeys)
-	if f := b.sub("files", exportFilesKeys); f != nil {
-		e.Files = &FileExport{Root: f.exportRoot()}
-		if f.node("mode") == nil {
-			f.missing("mode")
+	b := top.Sub("exports", exportsKeys)
+	if f := b.Sub("files", exportFilesKeys); f != nil {
+		e.Files = &FileExport{Root: exportRoot(f)}
+		if f.Node("mode") == nil {
+			f.Missing("mode")
 		}
-		f.word("mode", "read-only")
-		e.Files.MaxBytes = f.size("max_bytes", DefaultExportBytes)
+		f.Word("mode", "read-only")
+		e.Files.MaxBytes = f.Size("max_bytes", DefaultExportBytes)
 	}
-	if f := b.sub("peer_files", exportPeerKeys); f != nil {
+	if f := b.Sub("peer_files", exportPeerKeys); f != nil {
 		e.PeerFiles = &PeerExport{
-			Root:       f.exportRoot(),
-			MaxBytes:   f.size("max_bytes", DefaultExportBytes),
-			MaxTTLSecs: f.duration("max_ttl", "smh"),
+			Root:       exportRoot(f),
+			MaxBytes:   f.Size("max_bytes", DefaultExportBytes),
+			MaxTTLSecs: f.Duration("max_ttl", "smh"),
 		}
 	}
-	if t := b.sub("peer_tasks", peerTasksKeys); t != nil {
-		e.PeerAccept = t.needFlag("accept")
+	if t := b.Sub("peer_tasks", peerTasksKeys); t != nil {
+		e.PeerAccept = t.NeedFlag("accept")
 	}
 	return e
 }
 
 // exportRoot reads a relative path below the work folder (MAN-227).
-func (b *block) exportRoot() string {
-	root := b.required("root")
+func exportRoot(b *block) string {
+	root := b.Required("root")
 	if root == "" {
 		return ""
 	}
 	if err := relativePath(root); err != nil {
-		b.refuse("root", "the folder %s %w", diag.Quote(root), err).Name("root", root)
+		b.Refuse("root", "the folder %s %w", diag.Quote(root), err).Name("root", root)
 		return ""
 	}
 	return path.Clean(root)
@@ -110,18 +110,18 @@ const (
 // control reads the block and checks it against inference and the gateways
 // (MAN-233 to MAN-235, MAN-308).
 func (d *decoder) control(top *block, c *Capsule) Control {
-	b := top.sub("control", controlKeys)
+	b := top.Sub("control", controlKeys)
 	out := Control{
-		Settings:      b.words("settings", SetMaxTokens, SetDriver),
-		Secrets:       b.texts("secrets"),
-		AgentSettings: b.words("agent_settings", SetDriver),
+		Settings:      b.Words("settings", SetMaxTokens, SetDriver),
+		Secrets:       b.Texts("secrets"),
+		AgentSettings: b.Words("agent_settings", SetDriver),
 	}
-	if !d.ok() || b == nil {
+	if !d.OK() || b == nil {
 		return out
 	}
 	in := c.Inference
 	if in == nil && len(out.Settings)+len(out.Secrets)+len(out.AgentSettings) > 0 {
-		d.faultAt(b.path, "a capsule without an inference block has nothing to control")
+		d.FaultAt(b.Path, "a capsule without an inference block has nothing to control")
 		return out
 	}
 	for _, l := range []struct {
@@ -131,22 +131,22 @@ func (d *decoder) control(top *block, c *Capsule) Control {
 		switch {
 		case len(l.words) == 0:
 		case in.Transport != HTTP:
-			b.refuse(l.key, "only transport: http can be set while it runs")
+			b.Refuse(l.key, "only transport: http can be set while it runs")
 		case slices.Contains(l.words, SetDriver) && len(in.Alternates) == 0:
-			b.refuse(l.key, "%s needs a second choice", SetDriver).Hint("declare inference.alternates")
+			b.Refuse(l.key, "%s needs a second choice", SetDriver).Hint("declare inference.alternates")
 		}
 	}
 	for i, name := range out.Secrets {
-		at := fmt.Sprintf("%s[%d]", b.at("secrets"), i)
+		at := fmt.Sprintf("%s[%d]", b.At("secrets"), i)
 		switch {
 		case !IsCredentialName(name):
-			d.faultAt(at, "%s is no credential name: A-Z, 0-9 and _, no digit first", diag.Quote(name))
+			d.FaultAt(at, "%s is no credential name: A-Z, 0-9 and _, no digit first", diag.Quote(name))
 		case slices.Contains(out.Secrets[:i], name):
-			d.faultAt(at, "%s stands twice", name)
+			d.FaultAt(at, "%s stands twice", name)
 		case !c.refersTo(name):
-			d.faultAt(at, "no artifact's gateway.api_key is ${%s}", name)
+			d.FaultAt(at, "no artifact's gateway.api_key is ${%s}", name)
 		case in.Transport == HTTP && c.primaryUses(name):
-			d.faultAt(at, "${%s} is the key of the driver %s, which needs it before a controller can give it", name, in.Driver.Artifact)
+			d.FaultAt(at, "${%s} is the key of the driver %s, which needs it before a controller can give it", name, in.Driver.Artifact)
 		}
 	}
 	return out

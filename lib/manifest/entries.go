@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 	"github.com/mur-capsules/mur/lib/names"
 	"github.com/mur-capsules/mur/lib/policy"
 )
@@ -17,13 +18,13 @@ var entryKeys = []string{
 // entries reads artifacts[] by index (MAN-41 to MAN-52).
 func (d *decoder) entries(top *block) []Entry {
 	var out []Entry
-	for i, it := range top.list("artifacts") {
-		b := d.open(it.node, it.path, entryKeys)
+	for i, it := range top.List("artifacts") {
+		b := d.Open(it.Node, it.Path, entryKeys)
 		if b == nil {
 			continue
 		}
 		e := d.entry(b, i)
-		d.artifact = ""
+		d.Artifact = ""
 		if e.Name.Name != "" {
 			d.collide(b, e, out)
 		}
@@ -35,50 +36,50 @@ func (d *decoder) entries(top *block) []Entry {
 // entry reads one element, its keys in the order of MAN-32.
 func (d *decoder) entry(b *block, index int) Entry {
 	e := Entry{Index: index}
-	if name := b.required("name"); name != "" {
+	if name := b.Required("name"); name != "" {
 		full, err := names.ParseFull(name)
 		if err != nil {
-			f := b.refuse("name", "%s", err).Name("index", index)
+			f := b.Refuse("name", "%s", err).Name("index", index)
 			if errors.Is(err, names.ErrBare) {
 				f.Hint("write %s/%s", names.Local, name)
 			}
 		} else {
-			e.Name, d.artifact = full, full.String()
+			e.Name, d.Artifact = full, full.String()
 		}
 	}
 	e.Role = d.role(b)
 	skill := e.Role == policy.Skill
 
 	e.LocalSource, e.PromptPayload = skill, skill
-	if v := b.flag("local_source"); v != nil {
+	if v := b.Flag("local_source"); v != nil {
 		e.LocalSource = *v
 	}
-	e.Source = b.trimmed("source")
+	e.Source = b.Trimmed("source")
 	if e.Source != "" && !e.LocalSource {
-		b.refuse("source", "a %s is not read from a path unless local_source is true", e.Role).Name("role", string(e.Role))
+		b.Refuse("source", "a %s is not read from a path unless local_source is true", e.Role).Name("role", string(e.Role))
 	}
-	if v := b.flag("prompt_payload"); v != nil {
+	if v := b.Flag("prompt_payload"); v != nil {
 		e.PromptPayload = *v
 	}
 	e.Version = d.entryVersion(b, e.Source != "")
 
 	switch {
-	case skill && b.node("capabilities") != nil:
-		b.refuse("capabilities", "a skill is text and holds no capability")
+	case skill && b.Node("capabilities") != nil:
+		b.Refuse("capabilities", "a skill is text and holds no capability")
 	default:
 		e.Capabilities = d.capabilities(b, e.Role)
 	}
 	switch {
-	case !b.has("config"):
+	case !b.Has("config"):
 	case skill:
-		b.refuse("config", "a skill is text and takes no configuration")
+		b.Refuse("config", "a skill is text and takes no configuration")
 	default:
-		e.Config = &Config{node: b.keys["config"], entry: index, artifact: d.artifact, positions: d.pos}
+		e.Config = &Config{node: b.Keys["config"], entry: index, artifact: d.Artifact, positions: d.Pos}
 	}
 	e.Gateway = d.gateway(b, e)
-	e.OnOverflow = b.wordOr("on_overflow", "drop", "block")
-	if b.node("on_overflow") != nil && e.Role != policy.Hook {
-		b.refuse("on_overflow", "only a hook has a queue that can overflow; this is a %s", e.Role)
+	e.OnOverflow = b.WordOr("on_overflow", "drop", "block")
+	if b.Node("on_overflow") != nil && e.Role != policy.Hook {
+		b.Refuse("on_overflow", "only a hook has a queue that can overflow; this is a %s", e.Role)
 	}
 	return e
 }
@@ -86,11 +87,11 @@ func (d *decoder) entry(b *block, index int) Entry {
 // role reads runtime (MAN-44).
 func (d *decoder) role(b *block) policy.Role {
 	roles := []string{string(policy.Tool), string(policy.Driver), string(policy.Hook), string(policy.Skill)}
-	n := b.node("runtime")
+	n := b.Node("runtime")
 	if n == nil {
 		return policy.Tool
 	}
-	s, ok := d.text(n, b.at("runtime"))
+	s, ok := d.Text(n, b.At("runtime"))
 	if !ok {
 		return policy.Tool
 	}
@@ -99,7 +100,7 @@ func (d *decoder) role(b *block) policy.Role {
 			return policy.Role(s)
 		}
 	}
-	f := b.refuse("runtime", "the value %s is none of %s", diag.Quote(s), list(roles)).Name("value", s)
+	f := b.Refuse("runtime", "the value %s is none of %s", diag.Quote(s), strictyaml.List(roles)).Name("value", s)
 	if s == string(WASM) || s == string(Native) {
 		f.Hint("how an artifact is built is said by implementation in its own manifest")
 	}
@@ -108,21 +109,21 @@ func (d *decoder) role(b *block) policy.Role {
 
 // entryVersion reads version (MAN-43).
 func (d *decoder) entryVersion(b *block, local bool) string {
-	v := b.trimmed("version")
+	v := b.Trimmed("version")
 	if local {
 		if v != "" && v != LocalVersion {
-			d.warn(b.keys["version"], b.at("version"), "ignored: an entry with source has the version %s", LocalVersion)
+			d.Warn(b.Keys["version"], b.At("version"), "ignored: an entry with source has the version %s", LocalVersion)
 		}
 		return LocalVersion
 	}
 	if v == "" {
-		if n := b.node("version"); n == nil || kindOf(n) == "string" {
-			b.missing("version")
+		if n := b.Node("version"); n == nil || strictyaml.KindOf(n) == "string" {
+			b.Missing("version")
 		}
 		return ""
 	}
 	if err := names.CheckVersion(v); err != nil {
-		b.refuse("version", "the version %s %w", diag.Quote(v), err).Name("version", v)
+		b.Refuse("version", "the version %s %w", diag.Quote(v), err).Name("version", v)
 	}
 	return v
 }
@@ -137,7 +138,7 @@ func (d *decoder) collide(b *block, e Entry, before []Entry) {
 		if o.Name.Scope != e.Name.Scope {
 			what = fmt.Sprintf("%s and artifacts[%d] (%s) are both called %s in a session", e.Name, o.Index, o.Name, e.Name.Name)
 		}
-		b.refuse("name", "%s", what).Name("first", o.Index).Name("second", e.Index)
+		b.Refuse("name", "%s", what).Name("first", o.Index).Name("second", e.Index)
 		return
 	}
 }

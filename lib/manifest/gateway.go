@@ -27,37 +27,38 @@ func IsCredentialName(s string) bool { return credentialName.MatchString(s) }
 // gateway reads an entry's gateway (MAN-87 to MAN-93). Which drivers may have
 // one is a check between inference and artifacts.
 func (d *decoder) gateway(parent *block, e Entry) *Gateway {
-	if parent.node("gateway") != nil && e.Role == policy.Skill {
-		parent.refuse("gateway", "a skill is text and sends nothing")
+	if parent.Node("gateway") != nil && e.Role == policy.Skill {
+		parent.Refuse("gateway", "a skill is text and sends nothing")
 		return nil
 	}
-	b := parent.sub("gateway", gatewayKeys)
+	b := parent.Sub("gateway", gatewayKeys)
 	if b == nil {
 		return nil
 	}
 	g := &Gateway{Pointer: fmt.Sprintf("/artifacts/%d/gateway/api_key", e.Index)}
-	g.Endpoint = b.required("endpoint")
+	g.Endpoint = b.Required("endpoint")
 	if g.Endpoint != "" {
 		if err := g.readEndpoint(); err != nil {
-			b.refuse("endpoint", "the endpoint %s is refused: %w", diag.Quote(g.shown()), err).
+			b.Refuse("endpoint", "the endpoint %s is refused: %w", diag.Quote(g.shown()), err).
 				Name("endpoint", g.shown()).Name("reason", err.Error())
 		}
 	}
-	g.Keyless = b.isTrue("keyless")
-	written := b.has("api_key")
+	g.Keyless = b.IsTrue("keyless")
+	written := b.Has("api_key")
 	if g.Keyless && written {
-		b.refuse("api_key", "api_key beside keyless: true; one of the two has to go")
+		b.Refuse("api_key", "api_key beside keyless: true; one of the two has to go")
 		return g
 	}
-	key, typed := b.text("api_key")
+	key, typed := b.Text("api_key")
 	key = strings.TrimSpace(key)
 	if m := reference.FindStringSubmatch(key); m != nil {
 		g.Reference = m[1]
 	} else if key != "" {
-		g.Literal = &Secret{key}
+		secret := NewSecret(key)
+		g.Literal = &secret
 	}
-	if key == "" && !g.Keyless && (typed || b.node("api_key") == nil) {
-		d.fault("E-CAP-018", b.node("endpoint"), b.path, "the gateway to %s has neither an api_key nor keyless: true", g.shown()).
+	if key == "" && !g.Keyless && (typed || b.Node("api_key") == nil) {
+		d.Fault("E-CAP-018", b.Node("endpoint"), b.Path, "the gateway to %s has neither an api_key nor keyless: true", g.shown()).
 			Name("index", e.Index).Name("endpoint", g.shown()).
 			Hint("write api_key: ${NAME} and keep the key in config.yaml, or keyless: true for an upstream without one")
 	}

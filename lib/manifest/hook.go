@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 )
 
 // Contract is a hook's behaviour, from its own manifest alone (MAN-251 to
 // MAN-253).
 type Contract struct {
 	Binding       string // empty: every session event but on-stage
-	ExecutionMode string // blocking or async
+	ExecutionMode string // Blocking or async
 	CommitPolicy  string
 }
 
@@ -60,15 +61,15 @@ func (a *Artifact) Contract(hook string) (Contract, error) {
 		{"commit_policy", &c.CommitPolicy, NoPolicy, policyWords},
 	} {
 		*f.to = f.def
-		n := a.top.node(f.key)
+		n := a.top.Node(f.key)
 		if n == nil {
 			continue
 		}
-		if k := kindOf(n); k != "string" {
+		if k := strictyaml.KindOf(n); k != "string" {
 			return Contract{}, a.contractFault(hook, f.key, "%s: expected string, found %s", f.key, k)
 		}
-		if *f.to = resolve(n).Value; !slices.Contains(f.words, *f.to) {
-			return Contract{}, a.contractFault(hook, f.key, "%s: the value %s is none of %s", f.key, diag.Quote(*f.to), list(f.words))
+		if *f.to = strictyaml.Resolve(n).Value; !slices.Contains(f.words, *f.to) {
+			return Contract{}, a.contractFault(hook, f.key, "%s: the value %s is none of %s", f.key, diag.Quote(*f.to), strictyaml.List(f.words))
 		}
 	}
 	if key, problem := c.conflict(); problem != "" {

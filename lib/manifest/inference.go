@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 	"github.com/mur-capsules/mur/lib/names"
 	"github.com/mur-capsules/mur/lib/policy"
 )
@@ -40,74 +41,66 @@ func BuiltinDrivers() []string { return []string{"builtin/claude", "builtin/code
 
 // inference reads the block, which alone makes an agent capsule (MAN-163).
 func (d *decoder) inference(top *block) *Inference {
-	b := top.sub("inference", inferenceKeys)
+	b := top.Sub("inference", inferenceKeys)
 	if b == nil {
 		return nil
 	}
-	in := &Inference{Transport: b.trimmedWord("transport", HTTP, Process)}
+	in := &Inference{Transport: b.TrimmedWord("transport", HTTP, Process)}
 	d.removedKeys(b)
-	in.MaxTurns = b.wholeOr("max_turns", defaultMaxTurns, 1, math.MaxInt64)
-	in.MaxSessionTokens = b.whole("max_session_tokens", 1, math.MaxInt64)
+	in.MaxTurns = b.WholeOr("max_turns", defaultMaxTurns, 1, math.MaxInt64)
+	in.MaxSessionTokens = b.Whole("max_session_tokens", 1, math.MaxInt64)
 	in.Driver = d.primary(b, in.Transport)
 	d.prompts(b, in)
 	in.InstructionFiles = d.instructionFiles(b)
 	in.Compaction = d.compaction(b)
-	in.Model = b.trimmed("model")
+	in.Model = b.Trimmed("model")
 	if in.Transport == Process {
 		for _, key := range []string{"max_tokens", "tool_refresh", "alternates"} {
-			if b.has(key) {
-				b.refuse(key, "the key %s means nothing to transport: process", key)
+			if b.Has(key) {
+				b.Refuse(key, "the key %s means nothing to transport: process", key)
 			}
 		}
-		in.Command = b.trimmed("command")
+		in.Command = b.Trimmed("command")
 		in.ToolRefresh = "compaction"
 		return in
 	}
-	if b.has("command") {
-		b.refuse("command", "command belongs to transport: process")
+	if b.Has("command") {
+		b.Refuse("command", "command belongs to transport: process")
 	}
-	if in.Model == "" && (b.node("model") == nil || kindOf(b.node("model")) == "string") {
-		b.missing("model")
+	if in.Model == "" && (b.Node("model") == nil || strictyaml.KindOf(b.Node("model")) == "string") {
+		b.Missing("model")
 	}
-	in.MaxTokens = b.wholeOr("max_tokens", defaultMaxTokens, 1, math.MaxInt64)
-	in.ToolRefresh = b.wordOr("tool_refresh", "compaction", "immediate")
+	in.MaxTokens = b.WholeOr("max_tokens", defaultMaxTokens, 1, math.MaxInt64)
+	in.ToolRefresh = b.WordOr("tool_refresh", "compaction", "immediate")
 	in.Alternates = d.alternates(b)
 	return in
-}
-
-// trimmedWord is wordOr for a key whose blank text is absent (MAN-24).
-func (b *block) trimmedWord(key string, words ...string) string {
-	if n := b.node(key); n != nil && kindOf(n) == "string" && strings.TrimSpace(resolve(n).Value) == "" {
-		return words[0]
-	}
-	return b.wordOr(key, words...)
 }
 
 // removedKeys refuses what moved elsewhere, saying where (MAN-174, MAN-175).
 func (d *decoder) removedKeys(b *block) {
 	entry := "the driver's artifacts entry"
-	if n := b.sub2("driver", "artifact"); n != "" {
+	if n := peek(b, "driver", "artifact"); n != "" {
 		entry = "the artifacts entry of " + n
 	}
 	for _, key := range []string{"endpoint", "api_key"} {
-		if b.has(key) {
-			b.refuse(key, "inference.%s was removed", key).Hint("write gateway.%s on %s", key, entry)
+		if b.Has(key) {
+			b.Refuse(key, "inference.%s was removed", key).Hint("write gateway.%s on %s", key, entry)
 		}
 	}
-	if b.has("max_task_reopens") {
-		b.refuse("max_task_reopens", "the key moved").Hint("write lifecycle.max_task_reopens")
+	if b.Has("max_task_reopens") {
+		b.Refuse("max_task_reopens", "the key moved").Hint("write lifecycle.max_task_reopens")
 	}
 }
 
-// sub2 looks two keys deep for a text without judging anything.
-func (b *block) sub2(outer, inner string) string {
-	n := b.node(outer)
+// peek looks two keys deep for a text without judging anything.
+func peek(b *block, outer, inner string) string {
+	n := b.Node(outer)
 	if n == nil {
 		return ""
 	}
-	m := resolve(n)
+	m := strictyaml.Resolve(n)
 	for i := 0; i+1 < len(m.Content); i += 2 {
-		if v := resolve(m.Content[i+1]); resolve(m.Content[i]).Value == inner && kindOf(v) == "string" {
+		if v := strictyaml.Resolve(m.Content[i+1]); strictyaml.Resolve(m.Content[i]).Value == inner && strictyaml.KindOf(v) == "string" {
 			return strings.TrimSpace(v.Value)
 		}
 	}
@@ -116,16 +109,16 @@ func (b *block) sub2(outer, inner string) string {
 
 // primary reads driver, or provider, its older spelling (MAN-167 to MAN-169).
 func (d *decoder) primary(b *block, transport string) Driver {
-	provider := b.sub("provider", providerKeys)
-	older := provider.trimmed("artifact")
+	provider := b.Sub("provider", providerKeys)
+	older := provider.Trimmed("artifact")
 	switch {
-	case b.node("driver") != nil:
-		return d.driver(b.sub("driver", driverKeys), transport, older)
+	case b.Node("driver") != nil:
+		return d.driver(b.Sub("driver", driverKeys), transport, older)
 	case older != "":
 		d.checkDriver(provider, older, transport)
 		return Driver{Artifact: older}
 	default:
-		b.d.fault("E-MAN-003", b.keys["driver"], b.at("driver.artifact"), "an inference block needs a driver").
+		d.Fault("E-MAN-003", b.Keys["driver"], b.At("driver.artifact"), "an inference block needs a driver").
 			Hint("name an entry of artifacts that has runtime: driver")
 		return Driver{}
 	}
@@ -137,15 +130,15 @@ func (d *decoder) driver(b *block, transport, other string) Driver {
 	if b == nil {
 		return Driver{}
 	}
-	out := Driver{ConfigJSON: b.jsonMapping("config")}
-	if out.Artifact = b.trimmed("artifact"); out.Artifact == "" {
+	out := Driver{ConfigJSON: b.JSONMapping("config")}
+	if out.Artifact = b.Trimmed("artifact"); out.Artifact == "" {
 		out.Artifact = other
 	}
 	switch {
 	case out.Artifact != "":
 		d.checkDriver(b, out.Artifact, transport)
-	case b.node("artifact") == nil || kindOf(b.node("artifact")) == "string":
-		b.missing("artifact")
+	case b.Node("artifact") == nil || strictyaml.KindOf(b.Node("artifact")) == "string":
+		b.Missing("artifact")
 	}
 	return out
 }
@@ -156,24 +149,24 @@ func (d *decoder) checkDriver(b *block, name, transport string) {
 	if strings.HasPrefix(name, names.Builtin+"/") {
 		switch {
 		case !slices.Contains(BuiltinDrivers(), name):
-			d.fault("E-RUN-006", b.keys["artifact"], b.at("artifact"), "there is no built-in driver %s; there are %s", diag.Quote(name), list(BuiltinDrivers())).
+			d.Fault("E-RUN-006", b.Keys["artifact"], b.At("artifact"), "there is no built-in driver %s; there are %s", diag.Quote(name), strictyaml.List(BuiltinDrivers())).
 				Name("driver", name)
 		case transport != Process:
-			b.refuse("artifact", "%s is a process driver; it needs inference.transport: process", name)
+			b.Refuse("artifact", "%s is a process driver; it needs inference.transport: process", name)
 		}
 		return
 	}
 	if _, err := names.ParseFull(name); err != nil {
-		b.refuse("artifact", "%w", err)
+		b.Refuse("artifact", "%w", err)
 	}
 }
 
 // prompts reads the three sources of the system prompt, at most one of which
 // may be set (MAN-170 to MAN-172).
 func (d *decoder) prompts(b *block, in *Inference) {
-	in.SystemPrompt = b.trimmed("system_prompt")
-	in.SystemPromptFile = b.trimmed("system_prompt_file")
-	in.SystemPromptArtifact = b.trimmed("system_prompt_artifact")
+	in.SystemPrompt = b.Trimmed("system_prompt")
+	in.SystemPromptFile = b.Trimmed("system_prompt_file")
+	in.SystemPromptArtifact = b.Trimmed("system_prompt_artifact")
 	var set []string
 	for _, s := range []struct{ key, value string }{
 		{"system_prompt", in.SystemPrompt}, {"system_prompt_file", in.SystemPromptFile}, {"system_prompt_artifact", in.SystemPromptArtifact},
@@ -183,11 +176,11 @@ func (d *decoder) prompts(b *block, in *Inference) {
 		}
 	}
 	if len(set) > 1 {
-		b.refuse(set[1], "%s are set; a capsule has one system prompt", strings.Join(set, " and "))
+		b.Refuse(set[1], "%s are set; a capsule has one system prompt", strings.Join(set, " and "))
 	}
 	if in.SystemPromptArtifact != "" {
 		if _, err := names.ParseFull(in.SystemPromptArtifact); err != nil {
-			b.refuse("system_prompt_artifact", "%w", err)
+			b.Refuse("system_prompt_artifact", "%w", err)
 		}
 	}
 }
@@ -196,32 +189,32 @@ func (d *decoder) prompts(b *block, in *Inference) {
 const MaxInstructionFiles = 16
 
 func (d *decoder) instructionFiles(b *block) []string {
-	files := b.texts("instruction_files")
+	files := b.Texts("instruction_files")
 	if len(files) > MaxInstructionFiles {
-		b.refuse("instruction_files", "%d files are named, more than %d", len(files), MaxInstructionFiles)
+		b.Refuse("instruction_files", "%d files are named, more than %d", len(files), MaxInstructionFiles)
 	}
 	for i, f := range files {
 		if err := relativePath(f); err != nil {
-			d.faultAt(fmt.Sprintf("%s[%d]", b.at("instruction_files"), i), "the file name %s %w", diag.Quote(f), err)
+			b.RefuseItem("instruction_files", i, "the file name %s %w", diag.Quote(f), err)
 		}
 	}
 	return files
 }
 
 func (d *decoder) compaction(parent *block) Compaction {
-	b := parent.sub("compaction", compactionKeys)
+	b := parent.Sub("compaction", compactionKeys)
 	c := Compaction{
-		Threshold:        b.fraction("threshold", defaultThreshold, false),
-		Model:            b.trimmed("model"),
-		SystemPromptFile: b.trimmed("system_prompt_file"),
-		DumpSummaries:    b.isTrue("dump_summaries"),
-		DriverConfigJSON: b.jsonMapping("driver_config"),
+		Threshold:        b.Fraction("threshold", defaultThreshold, false),
+		Model:            b.Trimmed("model"),
+		SystemPromptFile: b.Trimmed("system_prompt_file"),
+		DumpSummaries:    b.IsTrue("dump_summaries"),
+		DriverConfigJSON: b.JSONMapping("driver_config"),
 	}
-	if text, ok := b.text("system_prompt"); ok && strings.TrimSpace(text) != "" {
+	if text, ok := b.Text("system_prompt"); ok && strings.TrimSpace(text) != "" {
 		c.SystemPrompt = &text
 	}
 	if c.SystemPrompt != nil && c.SystemPromptFile != "" {
-		b.refuse("system_prompt_file", "system_prompt and system_prompt_file are both set; one of them has to go")
+		b.Refuse("system_prompt_file", "system_prompt and system_prompt_file are both set; one of them has to go")
 	}
 	return c
 }
@@ -230,26 +223,26 @@ var alternateName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
 func (d *decoder) alternates(parent *block) []Alternate {
 	var out []Alternate
-	for _, it := range parent.list("alternates") {
-		b := d.open(it.node, it.path, alternateKeys)
+	for _, it := range parent.List("alternates") {
+		b := d.Open(it.Node, it.Path, alternateKeys)
 		if b == nil {
 			continue
 		}
-		a := Alternate{Name: b.required("name"), Model: b.required("model"),
-			MaxTokens: b.wholeOr("max_tokens", defaultMaxTokens, 1, math.MaxInt64)}
+		a := Alternate{Name: b.Required("name"), Model: b.Required("model"),
+			MaxTokens: b.WholeOr("max_tokens", defaultMaxTokens, 1, math.MaxInt64)}
 		switch {
 		case a.Name == "":
 		case !alternateName.MatchString(a.Name):
-			b.refuse("name", "%s is no choice name: a small letter, then up to 31 of a-z, 0-9 and -", diag.Quote(a.Name))
+			b.Refuse("name", "%s is no choice name: a small letter, then up to 31 of a-z, 0-9 and -", diag.Quote(a.Name))
 		case a.Name == "primary":
-			b.refuse("name", "primary is the name of the first choice")
+			b.Refuse("name", "primary is the name of the first choice")
 		case slices.ContainsFunc(out, func(o Alternate) bool { return o.Name == a.Name }):
-			b.refuse("name", "a choice called %s stands before", diag.Quote(a.Name))
+			b.Refuse("name", "a choice called %s stands before", diag.Quote(a.Name))
 		}
-		if b.node("driver") == nil {
-			b.missing("driver")
+		if b.Node("driver") == nil {
+			b.Missing("driver")
 		}
-		a.Driver = d.driver(b.sub("driver", driverKeys), HTTP, "")
+		a.Driver = d.driver(b.Sub("driver", driverKeys), HTTP, "")
 		out = append(out, a)
 	}
 	return out
@@ -268,9 +261,9 @@ func (d *decoder) crossDrivers(c *Capsule) {
 		if name := in.SystemPromptArtifact; name != "" {
 			switch e := c.Entry(name); {
 			case e == nil:
-				d.faultAt("inference.system_prompt_artifact", "%s is not declared in artifacts", name)
+				d.FaultAt("inference.system_prompt_artifact", "%s is not declared in artifacts", name)
 			case !e.PromptPayload:
-				d.faultAt("inference.system_prompt_artifact", "%s is no prompt: its entry has not prompt_payload: true", name)
+				d.FaultAt("inference.system_prompt_artifact", "%s is no prompt: its entry has not prompt_payload: true", name)
 			}
 		}
 	}
@@ -284,7 +277,7 @@ func (d *decoder) crossDrivers(c *Capsule) {
 
 // driverPath is where the primary driver was named.
 func (d *decoder) driverPath() string {
-	if _, ok := d.pos.at["inference.driver.artifact"]; ok {
+	if d.Pos.Has("inference.driver.artifact") {
 		return "inference.driver.artifact"
 	}
 	return "inference.provider.artifact"
@@ -297,31 +290,31 @@ func (d *decoder) crossDriver(c *Capsule, name, path string, chosen map[string]b
 	chosen[name] = true
 	switch e := c.Entry(name); {
 	case e == nil:
-		d.faultAt(path, "the driver %s is not declared in artifacts", name).Hint("add an entry with name: %s and runtime: driver", name)
+		d.FaultAt(path, "the driver %s is not declared in artifacts", name).Hint("add an entry with name: %s and runtime: driver", name)
 	case e.Role != policy.Driver:
-		d.faultAt(path, "%s is declared as a %s", name, e.Role).Hint("its entry needs runtime: driver")
+		d.FaultAt(path, "%s is declared as a %s", name, e.Role).Hint("its entry needs runtime: driver")
 	}
 }
 
 func (d *decoder) crossEntry(e *Entry, process, chosen bool) {
-	d.artifact = e.Name.String()
-	defer func() { d.artifact = "" }()
+	d.Artifact = e.Name.String()
+	defer func() { d.Artifact = "" }()
 	at := func(key string) string { return fmt.Sprintf("artifacts[%d].%s", e.Index, key) }
 	switch {
 	case e.Gateway != nil && process:
-		d.faultAt(at("gateway"), "under transport: process a driver has no gateway")
+		d.FaultAt(at("gateway"), "under transport: process a driver has no gateway")
 	case e.Gateway != nil && !chosen:
-		d.faultAt(at("gateway"), "only a driver that inference names has a gateway")
+		d.FaultAt(at("gateway"), "only a driver that inference names has a gateway")
 	case e.Gateway == nil && chosen && !process:
-		d.faultAt(at("gateway"), "the driver that inference names needs a gateway").
+		d.FaultAt(at("gateway"), "the driver that inference names needs a gateway").
 			Hint("write gateway.endpoint, and gateway.api_key or gateway.keyless: true")
 	}
 	if process && chosen {
 		if e.Capabilities != nil {
-			d.faultAt(at("capabilities"), "under transport: process the driver's entry has no capabilities")
+			d.FaultAt(at("capabilities"), "under transport: process the driver's entry has no capabilities")
 		}
 		if e.Config != nil {
-			d.faultAt(at("config"), "under transport: process the driver's entry has no config").Hint("write inference.driver.config")
+			d.FaultAt(at("config"), "under transport: process the driver's entry has no config").Hint("write inference.driver.config")
 		}
 	}
 }

@@ -1,12 +1,14 @@
 package manifest
 
 import (
-	"errors"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 	"github.com/mur-capsules/mur/lib/names"
 )
 
@@ -37,12 +39,12 @@ func Parse(file string, data []byte, opts Options) (*Capsule, []diag.Warning, er
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &Capsule{positions: d.pos}
+	c := &Capsule{Positions: d.Pos}
 	if top != nil {
 		c.decode(d, top)
 	}
-	warnings := d.finish(c.MurVersion)
-	if err := d.err(); err != nil {
+	warnings := d.finish(c.MurVersion, opts)
+	if err := d.Err(); err != nil {
 		return nil, warnings, err
 	}
 	return c, warnings, nil
@@ -54,15 +56,15 @@ func (c *Capsule) decode(d *decoder, top *block) {
 	c.Name = d.identity(top, "name")
 	if c.Name != "" {
 		if err := names.CheckBare(c.Name); err != nil {
-			top.refuse("name", "%s %w", diag.Quote(c.Name), err).Name("name", c.Name)
+			top.Refuse("name", "%s %w", diag.Quote(c.Name), err).Name("name", c.Name)
 		}
 	}
 	c.Version = d.identity(top, "version")
-	c.Description = top.trimmed("description")
+	c.Description = top.Trimmed("description")
 	c.Artifacts = d.entries(top)
 	c.Capabilities = d.capabilities(top, wholeCapsule)
 	c.Inference = d.inference(top)
-	if d.ok() {
+	if d.OK() {
 		d.crossDrivers(c)
 	}
 	c.Context = d.context(top, c.Name)
@@ -72,77 +74,100 @@ func (c *Capsule) decode(d *decoder, top *block) {
 	c.Lifecycle = d.lifecycle(top)
 	c.Exports = d.exports(top)
 	c.Control = d.control(top, c)
-	c.MurVersion = top.trimmed("mur_version")
+	c.MurVersion = top.Trimmed("mur_version")
 	d.registry(top)
-	if top.has("config") {
-		top.refuse("config", "configuration belongs to one artifact").Hint("move the block to artifacts[].config")
+	if top.Has("config") {
+		top.Refuse("config", "configuration belongs to one artifact").Hint("move the block to artifacts[].config")
 	}
+}
+
+// finish gathers the warnings; unknown keys under a newer mur_version get one
+// more line (MAN-29).
+func (d *decoder) finish(murVersion string, opts Options) []diag.Warning {
+	warnings, unknown := d.Finish()
+	if unknown == 0 || opts.Strict || !newer(murVersion, opts.Running) {
+		return warnings
+	}
+	w := diag.Warningf("W-SEC-019", "manifest", "mur_version is %s and this is %s: the %s above may belong to the newer version",
+		murVersion, opts.Running, strictyaml.Counted(unknown, "unknown key"))
+	s := d.Pos.Subject("mur_version")
+	w.Phase, w.Subject = "parse", &s
+	w.Names = map[string]any{"mur_version": murVersion, "running": opts.Running, "count": unknown}
+	return append(warnings, w)
+}
+
+// decoder reads manifests; its methods read one block each.
+type decoder struct{ *strictyaml.Decoder }
+
+type block = strictyaml.Block
+
+// dialect is how faults of a manifest are reported.
+var dialect = strictyaml.Dialect{
+	Syntax: "E-MAN-002", Value: "E-MAN-003", Unknown: "W-SEC-019",
+	Kind: diag.ManifestKey, Topic: "manifest", Phase: "parse",
 }
 
 // openTop reads the tree and opens its root mapping.
 func openTop(file string, data []byte, opts Options, known []string) (*decoder, *block, error) {
-	root, e := readTree(file, data)
+	root, e := strictyaml.Read(file, data, dialect)
 	if e != nil {
 		return nil, nil, e
 	}
-	d := newDecoder(file, opts)
+	d := &decoder{strictyaml.New(file, dialect, strictyaml.Options{Strict: opts.Strict, All: opts.All})}
 	if root == nil {
 		root = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: 1, Column: 1}
 	}
-	if resolve(root).Kind != yaml.MappingNode {
-		d.mismatch(root, "<root>", "mapping")
-		return nil, nil, d.err()
+	if strictyaml.Resolve(root).Kind != yaml.MappingNode {
+		d.Mismatch(root, "<root>", "mapping")
+		return nil, nil, d.Err()
 	}
-	return d, d.open(root, "", known), nil
+	return d, d.Open(root, "", known), nil
 }
 
 // identity reads name or version: E-MAN-001 when absent or blank (MAN-36, MAN-37).
 func (d *decoder) identity(top *block, key string) string {
 	var s string
-	if top.node(key) != nil {
+	if top.Node(key) != nil {
 		var ok bool
-		if s, ok = top.text(key); !ok {
+		if s, ok = top.Text(key); !ok {
 			return ""
 		}
 	}
 	if s = strings.TrimSpace(s); s == "" {
 		state := "is missing"
-		if top.has(key) {
+		if top.Has(key) {
 			state = "is blank"
 		}
-		d.fault("E-MAN-001", top.keys[key], key, "the required key %s", state).
-			Name("file", d.pos.file).Name("field", key)
+		d.Fault("E-MAN-001", top.Keys[key], key, "the required key %s", state).
+			Name("file", d.Pos.File()).Name("field", key)
 	}
 	return s
-}
-
-// err is the deciding fault, or all of them with Options.All, or nil.
-func (d *decoder) err() error {
-	switch {
-	case d.ok():
-		return nil
-	case !d.opts.All || len(d.faults) == 1:
-		return d.faults[0]
-	}
-	all := make([]error, len(d.faults))
-	for i, e := range d.faults {
-		all[i] = e
-	}
-	return errors.Join(all...)
 }
 
 var registryKeys = []string{"default", "remote_url"}
 
 // registry checks the types of the block that mur-lock alone reads (MAN-237).
 func (d *decoder) registry(top *block) {
-	b := top.sub("registry", registryKeys)
-	b.trimmed("default")
-	b.trimmed("remote_url")
+	b := top.Sub("registry", registryKeys)
+	b.Trimmed("default")
+	b.Trimmed("remote_url")
 }
 
-func list(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
+var threeNumbers = regexp.MustCompile(`^(\d{1,9})\.(\d{1,9})\.(\d{1,9})$`)
+
+// newer tells whether a is a higher version than b; false unless both are three
+// plain numbers (MAN-29).
+func newer(a, b string) bool {
+	x, y := threeNumbers.FindStringSubmatch(a), threeNumbers.FindStringSubmatch(b)
+	if x == nil || y == nil {
+		return false
 	}
-	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	for i := 1; i <= 3; i++ {
+		m, _ := strconv.Atoi(x[i])
+		n, _ := strconv.Atoi(y[i])
+		if m != n {
+			return m > n
+		}
+	}
+	return false
 }

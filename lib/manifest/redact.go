@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 )
 
 // Redact returns a manifest with [redacted] in place of every literal
@@ -17,7 +19,7 @@ import (
 // read again and must be the same document but for those values. mur-stage calls
 // it for the copy in the runtime directory, with a manifest that Parse accepted.
 func Redact(data []byte) ([]byte, error) {
-	root, e := readTree(FileName, data)
+	root, e := strictyaml.Read(FileName, data, dialect)
 	if e != nil {
 		return nil, e
 	}
@@ -27,7 +29,7 @@ func Redact(data []byte) ([]byte, error) {
 	}
 	// From the last to the first, so that earlier places stay where they are.
 	slices.SortFunc(targets, func(a, b *yaml.Node) int {
-		return comparePosition(Position{b.Line, b.Column}, Position{a.Line, a.Column})
+		return strictyaml.Compare(strictyaml.PositionOf(b), strictyaml.PositionOf(a))
 	})
 	out := bytes.Clone(data)
 	done := map[*yaml.Node]bool{}
@@ -48,17 +50,17 @@ func literalKeys(root *yaml.Node) []*yaml.Node {
 	if root == nil {
 		return nil
 	}
-	entries := child(resolve(root), "artifacts")
+	entries := child(strictyaml.Resolve(root), "artifacts")
 	if entries == nil || entries.Kind != yaml.SequenceNode {
 		return nil
 	}
 	for _, e := range entries.Content {
-		gateway := child(resolve(e), "gateway")
+		gateway := child(strictyaml.Resolve(e), "gateway")
 		if gateway == nil {
 			continue
 		}
 		key := child(gateway, "api_key")
-		if key == nil || kindOf(key) != "string" || slices.Contains(out, key) {
+		if key == nil || strictyaml.KindOf(key) != "string" || slices.Contains(out, key) {
 			continue
 		}
 		if text := strings.TrimSpace(key.Value); text != "" && !reference.MatchString(text) {
@@ -73,7 +75,7 @@ var errRedact = errors.New("the literal api_key could not be cut out of the mani
 // replaceScalar replaces one scalar. Where it begins is known, where it ends is
 // tried until the document reads as it should.
 func replaceScalar(data []byte, root, n *yaml.Node, done map[*yaml.Node]bool) ([]byte, error) {
-	start, ok := offset(data, Position{n.Line, n.Column})
+	start, ok := offset(data, strictyaml.PositionOf(n))
 	if !ok {
 		return nil, errRedact
 	}
@@ -84,7 +86,7 @@ func replaceScalar(data []byte, root, n *yaml.Node, done map[*yaml.Node]bool) ([
 	}
 	for _, end := range ends(data, start, n) {
 		out := slices.Concat(data[:start], []byte(text), data[end:])
-		again, e := readTree(FileName, out)
+		again, e := strictyaml.Read(FileName, out, dialect)
 		if e == nil && again != nil && sameBut(root, again, done) {
 			return out, nil
 		}
@@ -150,7 +152,7 @@ func sameBut(a, b *yaml.Node, done map[*yaml.Node]bool) bool {
 		return false
 	}
 	if done[a] {
-		return b.Value == Redacted && kindOf(b) == "string"
+		return b.Value == Redacted && strictyaml.KindOf(b) == "string"
 	}
 	if a.Value != b.Value || a.ShortTag() != b.ShortTag() {
 		return false

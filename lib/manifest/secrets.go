@@ -8,6 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 )
 
 // placeholder is text that stands for a secret instead of being one (MAN-276).
@@ -17,7 +18,7 @@ var placeholder = regexp.MustCompile(`^\$\{[A-Z0-9_]+\}$`)
 // document order, with the dotted path and the first four characters (MAN-276).
 // A file that is no YAML gives its E-MAN-002. mur-lock pack calls it.
 func ScanSecrets(file string, data []byte) ([]diag.Warning, error) {
-	root, e := readTree(file, data)
+	root, e := strictyaml.Read(file, data, dialect)
 	if e != nil {
 		return nil, e
 	}
@@ -37,7 +38,7 @@ type scan struct {
 
 func (s *scan) walk(n *yaml.Node, path string) {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
-		n = resolve(n)
+		n = strictyaml.Resolve(n)
 		if s.seen[n] && n.Kind != yaml.ScalarNode {
 			return
 		}
@@ -50,12 +51,12 @@ func (s *scan) walk(n *yaml.Node, path string) {
 		}
 	case yaml.MappingNode:
 		for i := 0; i < len(n.Content); i += 2 {
-			key, value := resolve(n.Content[i]), n.Content[i+1]
+			key, value := strictyaml.Resolve(n.Content[i]), n.Content[i+1]
 			below := key.Value
 			if path != "" {
 				below = path + "." + key.Value
 			}
-			if secretKey(key.Value) && secretText(resolve(value)) {
+			if secretKey(key.Value) && secretText(strictyaml.Resolve(value)) {
 				s.report(below, n.Content[i+1])
 			}
 			s.walk(value, below)
@@ -74,7 +75,7 @@ func secretKey(key string) bool {
 }
 
 func secretText(v *yaml.Node) bool {
-	if kindOf(v) != "string" || placeholder.MatchString(v.Value) {
+	if strictyaml.KindOf(v) != "string" || placeholder.MatchString(v.Value) {
 		return false
 	}
 	return strings.HasPrefix(v.Value, "sk-") || len([]rune(v.Value)) > 8
@@ -82,7 +83,7 @@ func secretText(v *yaml.Node) bool {
 
 func (s *scan) report(path string, n *yaml.Node) {
 	masked := "…"
-	if r := []rune(resolve(n).Value); len(r) > 4 {
+	if r := []rune(strictyaml.Resolve(n).Value); len(r) > 4 {
 		masked = string(r[:4]) + "…"
 	}
 	w := diag.Warningf("W-SEC-004", "manifest", "%s holds what looks like a secret (%s); everybody who gets the archive can read it", path, masked)
@@ -96,7 +97,7 @@ func (s *scan) report(path string, n *yaml.Node) {
 // (SES-89). A pointer that leads to no text is E-MAN-003. mur-launch calls it,
 // after it has checked that the bytes are the staged ones (AGT-143).
 func Literal(file string, data []byte, pointer string) (Secret, error) {
-	root, e := readTree(file, data)
+	root, e := strictyaml.Read(file, data, dialect)
 	if e != nil {
 		return Secret{}, e
 	}
@@ -108,17 +109,17 @@ func Literal(file string, data []byte, pointer string) (Secret, error) {
 	if root == nil || !ok {
 		return gone()
 	}
-	n := resolve(root)
+	n := strictyaml.Resolve(root)
 	for _, step := range strings.Split(rest, "/") {
 		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 		if n = child(n, step); n == nil {
 			return gone()
 		}
 	}
-	if kindOf(n) != "string" || strings.TrimSpace(n.Value) == "" {
+	if strictyaml.KindOf(n) != "string" || strings.TrimSpace(n.Value) == "" {
 		return gone()
 	}
-	return Secret{strings.TrimSpace(n.Value)}, nil
+	return NewSecret(strings.TrimSpace(n.Value)), nil
 }
 
 // child is one step of a JSON pointer, or nil.
@@ -127,13 +128,13 @@ func child(n *yaml.Node, step string) *yaml.Node {
 	case yaml.SequenceNode:
 		for i, c := range n.Content {
 			if fmt.Sprint(i) == step {
-				return resolve(c)
+				return strictyaml.Resolve(c)
 			}
 		}
 	case yaml.MappingNode:
 		for i := 0; i < len(n.Content); i += 2 {
-			if resolve(n.Content[i]).Value == step {
-				return resolve(n.Content[i+1])
+			if strictyaml.Resolve(n.Content[i]).Value == step {
+				return strictyaml.Resolve(n.Content[i+1])
 			}
 		}
 	}

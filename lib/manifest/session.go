@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 )
 
 // The keys of the blocks that say how a session lives and what it keeps
@@ -23,96 +24,88 @@ var (
 )
 
 func (d *decoder) context(top *block, name string) Context {
-	b := top.sub("context", contextKeys)
+	b := top.Sub("context", contextKeys)
 	c := Context{
-		MaxTokens:   b.whole("max_tokens", 1, math.MaxInt64),
+		MaxTokens:   b.Whole("max_tokens", 1, math.MaxInt64),
 		Record:      d.record(b),
 		RecordStore: name,
 	}
-	if store, ok := b.text("record_store"); ok {
+	if store, ok := b.Text("record_store"); ok {
 		c.RecordStore = store
 	}
 	c.Retain = d.retain(b, contextRetainKeys)
-	c.SeedBudget = b.fraction("seed_budget", 0.10, true)
-	c.SeedOverflowMargin = b.fraction("seed_overflow_margin", 0.10, true)
+	c.SeedBudget = b.Fraction("seed_budget", 0.10, true)
+	c.SeedOverflowMargin = b.Fraction("seed_overflow_margin", 0.10, true)
 	return c
 }
 
 // record reads context.record, text whatever YAML 1.1 thinks of on (MAN-19).
 func (d *decoder) record(b *block) bool {
-	if n := b.node("record"); n != nil && kindOf(n) == "boolean" {
-		d.mismatch(n, b.at("record"), "string").Hint("write on or off")
+	if n := b.Node("record"); n != nil && strictyaml.KindOf(n) == "boolean" {
+		d.Mismatch(n, b.At("record"), "string").Hint("write on or off")
 		return true
 	}
-	return b.wordOr("record", "on", "off") == "on"
+	return b.WordOr("record", "on", "off") == "on"
 }
 
 // retain reads a retain block: a bound by count, the first key, and one by age.
 // Written with nothing under it, it is refused and never absent (MAN-205).
 func (d *decoder) retain(parent *block, keys []string) *Retain {
-	if !parent.has("retain") {
+	if !parent.Has("retain") {
 		return nil
 	}
 	r := &Retain{}
-	if parent.node("retain") != nil {
-		b := parent.sub("retain", keys)
+	if parent.Node("retain") != nil {
+		b := parent.Sub("retain", keys)
 		if b == nil {
 			return nil
 		}
-		r.Max, r.MaxAgeSecs = b.whole(keys[0], 1, math.MaxInt64), b.duration(keys[1], "smhd")
+		r.Max, r.MaxAgeSecs = b.Whole(keys[0], 1, math.MaxInt64), b.Duration(keys[1], "smhd")
 	}
-	if d.ok() && r.Max == nil && r.MaxAgeSecs == nil {
-		parent.refuse("retain", "the block bounds nothing").Hint("write %s, or leave the block out to keep everything", list(keys))
+	if d.OK() && r.Max == nil && r.MaxAgeSecs == nil {
+		parent.Refuse("retain", "the block bounds nothing").Hint("write %s, or leave the block out to keep everything", strictyaml.List(keys))
 	}
 	return r
 }
 
 func (d *decoder) lifecycle(top *block) Lifecycle {
-	b := top.sub("lifecycle", lifecycleKeys)
+	b := top.Sub("lifecycle", lifecycleKeys)
 	return Lifecycle{
-		TaskAcceptance:         b.wordDefault("task_acceptance", AcceptSingle, AcceptNone, AcceptSingle, AcceptQueue),
-		AfterTask:              b.wordOr("after_task", AfterExit, AfterSleep),
-		QueueDepth:             b.wholeOr("queue_depth", 1, 1, math.MaxInt32),
-		InputTimeoutSecs:       b.whole("input_timeout_secs", 1, maxSeconds),
-		Conversation:           b.wordOr("conversation", Stateless, Threaded),
-		MaxTaskReopens:         b.wholeOr("max_task_reopens", 1, 0, math.MaxInt64),
-		ShellGraceSecs:         b.wholeOr("shell_grace_secs", 10, 0, maxSeconds),
-		DelegationDeadlineSecs: b.wholeOr("delegation_deadline_secs", 600, 0, maxSeconds),
-		DeadlineNoticeSecs:     b.whole("deadline_notice_secs", 1, maxSeconds),
+		TaskAcceptance:         b.WordDefault("task_acceptance", AcceptSingle, AcceptNone, AcceptSingle, AcceptQueue),
+		AfterTask:              b.WordOr("after_task", AfterExit, AfterSleep),
+		QueueDepth:             b.WholeOr("queue_depth", 1, 1, math.MaxInt32),
+		InputTimeoutSecs:       b.Whole("input_timeout_secs", 1, maxSeconds),
+		Conversation:           b.WordOr("conversation", Stateless, Threaded),
+		MaxTaskReopens:         b.WholeOr("max_task_reopens", 1, 0, math.MaxInt64),
+		ShellGraceSecs:         b.WholeOr("shell_grace_secs", 10, 0, maxSeconds),
+		DelegationDeadlineSecs: b.WholeOr("delegation_deadline_secs", 600, 0, maxSeconds),
+		DeadlineNoticeSecs:     b.Whole("deadline_notice_secs", 1, maxSeconds),
 	}
-}
-
-// wordDefault is word with a default that is not the first.
-func (b *block) wordDefault(key, def string, words ...string) string {
-	if w := b.word(key, words...); w != "" {
-		return w
-	}
-	return def
 }
 
 func (d *decoder) trace(top *block) Trace {
-	b := top.sub("trace", traceKeys)
-	t := Trace{Capture: b.wordDefault("capture", "meta", "none", "meta", "content")}
-	if old := b.flag("include_tool_output"); old != nil {
+	b := top.Sub("trace", traceKeys)
+	t := Trace{Capture: b.WordDefault("capture", "meta", "none", "meta", "content")}
+	if old := b.Flag("include_tool_output"); old != nil {
 		word := "meta"
 		if *old {
 			word = "content"
 		}
-		if b.node("capture") != nil {
-			b.refuse("include_tool_output", "include_tool_output is the older spelling of capture, which is set too").Hint("keep trace.capture alone")
+		if b.Node("capture") != nil {
+			b.Refuse("include_tool_output", "include_tool_output is the older spelling of capture, which is set too").Hint("keep trace.capture alone")
 		}
 		t.Capture = word
-		d.warn(b.keys["include_tool_output"], b.at("include_tool_output"), "the key is retired; write trace.capture: %s", word)
+		d.Warn(b.Keys["include_tool_output"], b.At("include_tool_output"), "the key is retired; write trace.capture: %s", word)
 	}
 	t.Retain = d.retain(b, traceRetainKeys)
 	return t
 }
 
 func (d *decoder) observability(top *block) Observability {
-	b := top.sub("observability", observabilityKeys)
-	o := Observability{OtelEndpoint: b.trimmed("otel_endpoint")}
-	if e := b.sub("eval", evalKeys); e != nil {
-		o.Eval = &Eval{DatasetID: e.trimmed("dataset_id"), Scorers: d.scorers(e)}
+	b := top.Sub("observability", observabilityKeys)
+	o := Observability{OtelEndpoint: b.Trimmed("otel_endpoint")}
+	if e := b.Sub("eval", evalKeys); e != nil {
+		o.Eval = &Eval{DatasetID: e.Trimmed("dataset_id"), Scorers: d.scorers(e)}
 	}
 	return o
 }
@@ -123,19 +116,19 @@ var scorerMax = map[string]int64{"exit_ok": 0, "max_turns": 10, "max_tokens": 10
 
 func (d *decoder) scorers(parent *block) []Scorer {
 	var out []Scorer
-	for _, it := range parent.list("scorers") {
-		b := d.open(it.node, it.path, scorerKeys)
+	for _, it := range parent.List("scorers") {
+		b := d.Open(it.Node, it.Path, scorerKeys)
 		if b == nil {
 			continue
 		}
-		s := Scorer{Type: b.required("type"), Name: b.trimmed("name"), Expected: b.texts("expected")}
-		limit := b.whole("max", 0, math.MaxInt64)
+		s := Scorer{Type: b.Required("type"), Name: b.Trimmed("name"), Expected: b.Texts("expected")}
+		limit := b.Whole("max", 0, math.MaxInt64)
 		def, known := scorerMax[s.Type]
 		if s.Type == "" {
 			continue
 		}
 		if !known {
-			d.warn(b.keys["type"], b.at("type"), "the scorer type %s is unknown and was skipped", diag.Quote(s.Type))
+			d.Warn(b.Keys["type"], b.At("type"), "the scorer type %s is unknown and was skipped", diag.Quote(s.Type))
 			continue
 		}
 		if s.Name == "" {

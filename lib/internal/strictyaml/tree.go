@@ -1,4 +1,4 @@
-package manifest
+package strictyaml
 
 import (
 	"bytes"
@@ -15,20 +15,23 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 )
 
+// MaxBytes is the largest file read (MAN-17).
+const MaxBytes = 1 << 20
+
 // Bounds on one document, aliases expanded (MAN-15). maxText bounds what the
-// node count alone does not: one long text behind many aliases.
+// Node count alone does not: one long text behind many aliases.
 const (
 	maxNodes = 100_000
 	maxDepth = 64
 	maxText  = 16 << 20
 )
 
-// readTree turns bytes into the one YAML document they must hold: UTF-8, well
+// Read turns bytes into the one YAML document they must hold: UTF-8, well
 // formed, within the bounds, without doubled keys, custom tags or a second
-// document. Every refusal is E-MAN-002 with line and column. The result is nil
+// document. Every refusal has line and column. The result is nil
 // for an empty stream.
-func readTree(file string, data []byte) (*yaml.Node, *diag.Error) {
-	t := tree{file: file, data: data, sizes: map[*yaml.Node]size{}}
+func Read(file string, data []byte, dialect Dialect) (*yaml.Node, *diag.Error) {
+	t := tree{file: file, data: data, dialect: dialect, sizes: map[*yaml.Node]size{}}
 	if len(data) > MaxBytes {
 		return nil, t.refuse(Position{1, 1}, "the file has %d bytes, more than %d", len(data), MaxBytes)
 	}
@@ -46,20 +49,21 @@ func readTree(file string, data []byte) (*yaml.Node, *diag.Error) {
 }
 
 type tree struct {
-	file  string
-	data  []byte
-	sizes map[*yaml.Node]size // of anchored nodes; open while being walked
+	file    string
+	data    []byte
+	dialect Dialect
+	sizes   map[*yaml.Node]size // of anchored nodes; open while being walked
 }
 
-// size is what a node comes to once its aliases are expanded.
+// Size is what a node comes to once its aliases are expanded.
 type size struct {
 	open               bool
 	nodes, text, depth int
 }
 
 func (t *tree) refuse(at Position, format string, args ...any) *diag.Error {
-	return diag.Errorf("E-MAN-002", "%s:%d:%d: %s", t.file, at.Line, at.Column, fmt.Sprintf(format, args...)).
-		In("parse").
+	return diag.Errorf(t.dialect.Syntax, "%s:%d:%d: %s", t.file, at.Line, at.Column, fmt.Sprintf(format, args...)).
+		In(t.dialect.Phase).
 		About(diag.Subject{Kind: diag.Path, Name: t.file, File: t.file, Line: at.Line, Column: at.Column}).
 		Name("file", t.file).Name("line", at.Line).Name("column", at.Column)
 }
@@ -91,7 +95,7 @@ func (t *tree) checkCharacters() *diag.Error {
 // parse reads the first document and makes sure that none follows.
 func (t *tree) parse() (root *yaml.Node, fault *diag.Error) {
 	defer func() {
-		// The library panics on a few malformed inputs; a manifest is untrusted.
+		// The library panics on a few malformed inputs; the bytes are untrusted.
 		if r := recover(); r != nil {
 			root, fault = nil, t.refuse(Position{1, 1}, "the YAML can not be read: %v", r)
 		}
@@ -109,7 +113,7 @@ func (t *tree) parse() (root *yaml.Node, fault *diag.Error) {
 	case err != nil:
 		return nil, t.syntax(err)
 	default:
-		return nil, t.refuse(Position{second.Line, max(second.Column, 1)}, "a second document begins; a manifest is one document")
+		return nil, t.refuse(Position{second.Line, max(second.Column, 1)}, "a second document begins; one is expected")
 	}
 	if len(doc.Content) != 1 {
 		return nil, nil
@@ -124,7 +128,7 @@ var (
 
 // syntax places an error of the library, which gives a line at most: one too
 // few when its parser, not its scanner, met the fault. The column is where the
-// text of that line begins.
+// Text of that line begins.
 func (t *tree) syntax(err error) *diag.Error {
 	m := errorLine.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -175,7 +179,7 @@ func (t *tree) walk(n *yaml.Node, depth int) (size, *diag.Error) {
 	seen := map[string]bool{}
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
-			if key := resolve(c); key.Kind == yaml.ScalarNode {
+			if key := Resolve(c); key.Kind == yaml.ScalarNode {
 				id := key.ShortTag() + " " + key.Value
 				if seen[id] {
 					return size{}, t.refuse(Position{c.Line, c.Column}, "the key %s stands twice in one mapping; this is the second, on line %d", diag.Quote(key.Value), c.Line).
@@ -214,16 +218,16 @@ func customTag(n *yaml.Node) bool {
 }
 
 // resolve follows an alias to the node it stands for.
-func resolve(n *yaml.Node) *yaml.Node {
+func Resolve(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
 	}
 	return n
 }
 
-// kindOf is the found type in messages.
-func kindOf(n *yaml.Node) string {
-	switch n = resolve(n); n.Kind {
+// KindOf is the found type in messages.
+func KindOf(n *yaml.Node) string {
+	switch n = Resolve(n); n.Kind {
 	case yaml.MappingNode:
 		return "mapping"
 	case yaml.SequenceNode:
@@ -242,7 +246,7 @@ func kindOf(n *yaml.Node) string {
 	return "string"
 }
 
-func isNull(n *yaml.Node) bool {
-	n = resolve(n)
+func IsNull(n *yaml.Node) bool {
+	n = Resolve(n)
 	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }

@@ -1,4 +1,4 @@
-package manifest
+package strictyaml
 
 import (
 	"bytes"
@@ -11,10 +11,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// toJSON writes a YAML value as compact JSON in written key order, aliases
+// JSON writes a YAML value as compact JSON in written key order, aliases
 // expanded. It refuses what JSON has not: keys that are no text, NaN and
 // infinities. The error names line and column and never a value.
-func toJSON(n *yaml.Node) ([]byte, error) {
+func JSON(n *yaml.Node) ([]byte, error) {
 	var b bytes.Buffer
 	if err := writeJSON(&b, n); err != nil {
 		return nil, err
@@ -23,14 +23,14 @@ func toJSON(n *yaml.Node) ([]byte, error) {
 }
 
 func writeJSON(b *bytes.Buffer, n *yaml.Node) error {
-	v := resolve(n)
+	v := Resolve(n)
 	switch v.Kind {
 	case yaml.MappingNode:
 		b.WriteByte('{')
 		for i := 0; i < len(v.Content); i += 2 {
-			k := resolve(v.Content[i])
-			if kindOf(k) != "string" {
-				return fmt.Errorf("the key on line %d, column %d is a %s, not a string", v.Content[i].Line, v.Content[i].Column, kindOf(k))
+			k := Resolve(v.Content[i])
+			if KindOf(k) != "string" {
+				return fmt.Errorf("the key on line %d, column %d is a %s, not a string", v.Content[i].Line, v.Content[i].Column, KindOf(k))
 			}
 			if i > 0 {
 				b.WriteByte(',')
@@ -56,7 +56,7 @@ func writeJSON(b *bytes.Buffer, n *yaml.Node) error {
 		b.WriteByte(']')
 		return nil
 	}
-	switch kindOf(v) {
+	switch KindOf(v) {
 	case "null":
 		b.WriteString("null")
 	case "boolean":
