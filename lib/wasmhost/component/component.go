@@ -53,11 +53,9 @@ func New() (*Engine, error) {
 		}
 		return nil, e
 	}
-	e := &Engine{wt: wt, wasi: map[string]bool{}, own: map[string]bool{}}
+	e := &Engine{wt: wt, wasi: servedWASI(), own: map[string]bool{}}
 	for _, it := range wasi.Interfaces() {
-		if base, version, _ := strings.Cut(it.Name, "@"); strings.HasPrefix(base, "wasi:") && isPreview2(version) {
-			e.wasi[base] = true
-		} else {
+		if base, _, _ := strings.Cut(it.Name, "@"); !e.wasi[base] {
 			e.own[it.Name] = true
 		}
 	}

@@ -18,6 +18,9 @@ import (
 	_ "github.com/bytecodealliance/wasmtime-go/v44" // brings libwasmtime.a and its link flags
 )
 
+// Available tells whether this build has an engine: NewEngine can succeed.
+const Available = true
+
 // settings is the text of what wh_engine_new sets; whoever stores compiled
 // forms puts it into their name.
 const settings = "component-model epoch memory-creator no-cow max-stack=524288 -threads -memory64"

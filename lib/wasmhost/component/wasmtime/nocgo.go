@@ -4,6 +4,9 @@ package wasmtime
 
 import "context"
 
+// Available tells whether this build has an engine: NewEngine can succeed.
+const Available = false
+
 // The types below exist so that packages over this one compile without cgo.
 // None of their values can be made: NewEngine refuses.
 type (
