@@ -41,7 +41,7 @@ func (r *Root) MkdirAll(rel string) error {
 // WriteFile makes or replaces the regular file rel with data, all or nothing,
 // with the root's FileMode. Missing parents are made.
 func (r *Root) WriteFile(rel string, data []byte) error {
-	return r.WriteFileMode(rel, data, r.opt.FileMode)
+	return r.WriteFileMode(rel, data, 0)
 }
 
 // WriteFileMode is WriteFile with a mode of its own.
@@ -134,8 +134,11 @@ type Pending struct {
 
 // Create begins to write the file rel, which is made or replaced at Commit.
 // Missing parents are made now. What stands at rel must be a regular file or
-// nothing, now and at Commit.
+// nothing, now and at Commit. A mode of 0 is the root's FileMode.
 func (r *Root) Create(rel string, mode fs.FileMode) (*Pending, error) {
+	if mode == 0 {
+		mode = r.opt.FileMode
+	}
 	dir, name, err := r.parent(rel, true)
 	if err != nil {
 		return nil, err

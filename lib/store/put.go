@@ -1,0 +1,342 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mur-capsules/mur/lib/artifact"
+	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/manifest"
+	"github.com/mur-capsules/mur/lib/names"
+	"github.com/mur-capsules/mur/lib/workfs"
+)
+
+// Files of a version directory beside the archive, and those of a write in
+// progress.
+const (
+	hashSuffix  = ".sha256"
+	metaSuffix  = ".meta.json"
+	guardName   = ".guard"
+	journalName = ".write.json"
+	oldPrefix   = ".old."
+)
+
+// Item is an artifact to be stored: an archive that was read and whose own
+// manifest is known.
+type Item struct {
+	Ref      artifact.Ref
+	Platform string // tag of a native payload, "" for every other
+	Bytes    []byte
+	SHA256   string
+	Archive  *artifact.Archive
+	Manifest *manifest.Artifact
+}
+
+// NewItem reads an archive for the store. scope is where it will be known; the
+// bare name in its manifest must equal want.Full.Name and its version
+// want.Version where those are set (ART-11), else they are taken from it. A
+// native payload gets the given platform tag. Errors are E-IO-003 and those of
+// the manifest.
+func NewItem(data []byte, want artifact.Ref, platform string, limits artifact.Limits, what string) (*Item, error) {
+	a, err := artifact.Open(data, limits)
+	if err != nil {
+		return nil, artifact.Fault(what, err)
+	}
+	text, err := a.Manifest()
+	if err != nil {
+		return nil, artifact.Fault(what, err)
+	}
+	m, _, err := manifest.ParseArtifact(what+": "+manifest.FileName, text, manifest.ArtifactOptions{})
+	if err != nil {
+		return nil, err
+	}
+	it := &Item{Ref: want, Bytes: data, SHA256: artifact.Hash(data), Archive: a, Manifest: m}
+	differs := func(key, got, want string) error {
+		return diag.Errorf("E-IO-003", "%s: the archive's own manifest says %s %s, not %s", what, key, diag.Quote(got), diag.Quote(want)).
+			About(diag.Subject{Kind: diag.Artifact, Name: what}).
+			Name("name@version", what).Name("reason", key+" differs").Name("found", got).Name("expected", want)
+	}
+	switch {
+	case want.Full.Name == "":
+		it.Ref.Full.Name = m.Name
+	case want.Full.Name != m.Name:
+		return nil, differs("name", m.Name, want.Full.Name)
+	}
+	switch {
+	case want.Version == "":
+		it.Ref.Version = m.Version
+	case want.Version != m.Version:
+		return nil, differs("version", m.Version, want.Version)
+	}
+	if err := checkRef(it.Ref, what); err != nil {
+		return nil, err
+	}
+	if m.Kind == manifest.Native {
+		it.Platform = platform
+	}
+	return it, nil
+}
+
+// checkRef checks what becomes a path in the store.
+func checkRef(ref artifact.Ref, what string) error {
+	if names.Reserved(ref.Version) {
+		return diag.Errorf("E-REG-004", "%s: the version %s is reserved: %s name no version", what, diag.Quote(ref.Version), strings.Join(names.ReservedVersions(), ", ")).
+			Hint("give the artifact one exact version in its murmur.yaml and pack it again").
+			About(ref.Subject()).Name("version", ref.Version).Name("reserved words", strings.Join(names.ReservedVersions(), ", "))
+	}
+	_, err := names.ParseFull(ref.Full.String())
+	if err == nil {
+		err = names.CheckVersion(ref.Version)
+		if err != nil {
+			err = fmt.Errorf("its version %s %w", diag.Quote(ref.Version), err)
+		}
+	}
+	return artifact.Fault(what, err)
+}
+
+// Put stores an item. An existing archive or hash of its name, version and
+// platform is replaced when overwrite is set, else it is E-REG-003 (ART-54). It
+// returns the path of the archive. Writers of one version wait for each other
+// until ctx ends.
+func (s *Store) Put(ctx context.Context, it *Item, overwrite bool) (string, error) {
+	meta, err := json.Marshal(it.metaFile())
+	if err != nil {
+		return "", err
+	}
+	root, err := s.open(true)
+	if err != nil {
+		return "", workfs.Fault(err, fmt.Sprintf("cannot write to the %s store", s.label))
+	}
+	defer root.Close()
+	dir, err := root.MakeSub(versionDir(it.Ref))
+	if err != nil {
+		return "", s.writeFault(it.Ref, err)
+	}
+	defer dir.Close()
+	lock, err := dir.Lock(ctx, guardName)
+	if err != nil {
+		return "", s.writeFault(it.Ref, err)
+	}
+	defer lock.Unlock()
+	if err := recoverWrite(dir); err != nil {
+		return "", s.writeFault(it.Ref, err)
+	}
+	stem := artifact.Stem(it.Ref.Full.Name, it.Ref.Version, it.Platform)
+	if !overwrite {
+		for _, suffix := range []string{artifact.Suffix, hashSuffix} {
+			if _, err := dir.Stat(stem + suffix); err == nil {
+				return "", diag.Errorf("E-REG-003", "%s is already published in the %s store (%s)", it.Ref, s.label, dir.Join(stem+suffix)).
+					Hint("publish it under another version").
+					About(it.Ref.Subject()).Name("name@version", it.Ref.String())
+			}
+		}
+	}
+	err = writeAll(dir, []content{
+		{stem + artifact.Suffix, it.Bytes},
+		{stem + hashSuffix, []byte(it.SHA256 + "\n")},
+		{stem + metaSuffix, append(meta, '\n')},
+	})
+	return dir.Join(stem + artifact.Suffix), s.writeFault(it.Ref, err)
+}
+
+func (s *Store) writeFault(ref artifact.Ref, err error) error {
+	return workfs.Fault(err, fmt.Sprintf("cannot store %s in the %s store", ref, s.label))
+}
+
+type content struct {
+	name string
+	data []byte
+}
+
+// journal lists the files a write replaces. While it lies in the directory the
+// write has not happened: readers take the old files, the next writer puts them
+// back.
+type journal struct {
+	Files []journalFile `json:"files"`
+}
+
+type journalFile struct {
+	Name    string `json:"name"`
+	Existed bool   `json:"existed"`
+}
+
+func readJournal(dir *workfs.Root) (journal, error) {
+	var j journal
+	data, err := dir.ReadFile(journalName, 1<<16)
+	if errors.Is(err, fs.ErrNotExist) {
+		return j, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &j)
+	}
+	if err != nil {
+		return j, fmt.Errorf("cannot read %s: %w", dir.Join(journalName), err)
+	}
+	return j, nil
+}
+
+// current returns the name under which the valid bytes of the file name lie, and
+// whether there are any.
+func (j journal) current(dir *workfs.Root, name string) (string, bool) {
+	for _, f := range j.Files {
+		if f.Name != name {
+			continue
+		}
+		if !f.Existed {
+			return "", false
+		}
+		if _, err := dir.Stat(oldPrefix + name); err == nil {
+			return oldPrefix + name, true
+		}
+	}
+	return name, true
+}
+
+// writeAll replaces the files, all of them or none (ART-53). The caller holds the
+// guard.
+func writeAll(dir *workfs.Root, files []content) (err error) {
+	var j journal
+	var pending []*workfs.Pending
+	defer func() {
+		for _, p := range pending {
+			p.Abort()
+		}
+		if err != nil {
+			err = errors.Join(err, recoverWrite(dir))
+		}
+	}()
+	for _, f := range files {
+		p, err := dir.Create(f.name, 0)
+		if err != nil {
+			return err
+		}
+		pending = append(pending, p)
+		if _, err := p.Write(f.data); err != nil {
+			return err
+		}
+		if err := p.Sync(); err != nil {
+			return err
+		}
+		_, serr := dir.Stat(f.name)
+		if serr != nil && !errors.Is(serr, fs.ErrNotExist) {
+			return serr
+		}
+		j.Files = append(j.Files, journalFile{f.name, serr == nil})
+	}
+	data, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	if err := dir.WriteFile(journalName, data); err != nil {
+		return err
+	}
+	for _, f := range j.Files {
+		if f.Existed {
+			if err := dir.Rename(f.Name, oldPrefix+f.Name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range pending {
+		if err := p.Commit(); err != nil {
+			return err
+		}
+	}
+	if err := dir.Remove(journalName); err != nil {
+		return err
+	}
+	_ = clean(dir) // the write has happened; what is left the next writer removes
+	return nil
+}
+
+// recoverWrite undoes a write that did not come to its end and removes what it
+// left. The caller holds the guard, so nobody else is writing.
+func recoverWrite(dir *workfs.Root) error {
+	j, err := readJournal(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range j.Files {
+		if f.Name != filepath.Base(f.Name) {
+			return fmt.Errorf("%s names the file %s outside its directory", dir.Join(journalName), diag.Quote(f.Name))
+		}
+		if !f.Existed {
+			if err := dir.Remove(f.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			continue
+		}
+		if err := dir.Rename(oldPrefix+f.Name, f.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := dir.Remove(journalName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return clean(dir)
+}
+
+// clean removes backups and the temporaries of dead writers.
+func clean(dir *workfs.Root) error {
+	entries, err := dir.List(".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		temporary := strings.HasPrefix(e.Name, ".") && strings.HasSuffix(e.Name, ".tmp")
+		if e.IsRegular() && (strings.HasPrefix(e.Name, oldPrefix) || temporary) {
+			if err := dir.Remove(e.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// metaFile is the shape of .meta.json (ART-51).
+type metaFile struct {
+	Meta Meta `json:"meta"`
+}
+
+// Meta describes a stored artifact without its archive being read.
+type Meta struct {
+	Name        string              `json:"name"`
+	Version     string              `json:"version"`
+	Kind        manifest.Kind       `json:"runtime"`
+	Role        string              `json:"artifact_runtime"`
+	Platforms   [][2]string         `json:"platforms"`
+	Description *string             `json:"description"`
+	Tags        []string            `json:"tags"`
+	Contracts   *artifact.Contracts `json:"wit_contracts,omitempty"`
+}
+
+func (it *Item) metaFile() metaFile {
+	m := it.Manifest
+	meta := Meta{
+		Name: m.Name, Version: m.Version, Kind: m.Kind, Role: string(m.Role),
+		Platforms: [][2]string{}, Tags: slices.Clone(m.Tags),
+	}
+	if meta.Tags == nil {
+		meta.Tags = []string{}
+	}
+	if os, arch, ok := strings.Cut(it.Platform, "-"); ok {
+		meta.Platforms = append(meta.Platforms, [2]string{os, arch})
+	}
+	if m.Description != "" {
+		meta.Description = &m.Description
+	}
+	if m.Kind == manifest.WASM {
+		if _, wasm, err := it.Archive.Component(it.Ref.String()); err == nil {
+			if c, ok := artifact.ReadContracts(wasm); ok {
+				meta.Contracts = &c
+			}
+		}
+	}
+	return metaFile{meta}
+}
