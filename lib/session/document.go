@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/policy"
@@ -166,6 +167,9 @@ type Identity struct {
 	Dev uint64 `json:"dev"`
 	Ino uint64 `json:"ino"`
 }
+
+// String is the form of --workdir-identity.
+func (i Identity) String() string { return fmt.Sprintf("%d:%d", i.Dev, i.Ino) }
 
 // EnvFile is the .env file the launch loads; its values are in no document.
 type EnvFile struct {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/component/wasi"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
 )
 
 // servedWASI are the WASI interfaces that are served, without versions.
@@ -38,7 +37,7 @@ func Check(wasm []byte, kind wasmhost.Kind) error {
 // Info identifies the engine New makes, without making one; false in a build
 // without it.
 func Info() (wasmhost.EngineInfo, bool) {
-	if !wasmtime.Available {
+	if !available {
 		return wasmhost.EngineInfo{}, false
 	}
 	return info(), true

@@ -1,0 +1,6 @@
+//go:build cgo
+
+package component
+
+// available tells whether this build has the component engine.
+const available = true
