@@ -112,7 +112,7 @@ func appendValue(dst []byte, v reflect.Value, signed bool) ([]byte, error) {
 		return strconv.AppendInt(dst, n, 10), nil
 	case reflect.Slice:
 		if v.Type() == rawType {
-			return appendRaw(dst, v.Bytes())
+			return appendRaw(dst, v.Bytes()), nil
 		}
 		dst = append(dst, '[')
 		for i := range v.Len() {
@@ -135,20 +135,22 @@ func appendValue(dst []byte, v reflect.Value, signed bool) ([]byte, error) {
 }
 
 // appendRaw appends a JSON value without white space between its tokens and
-// with invalid UTF-8 replaced; its numbers, key order and escapes stay.
-func appendRaw(dst, raw []byte) ([]byte, error) {
+// with invalid UTF-8 replaced; its numbers, key order and escapes stay. Bytes
+// that are no JSON value, such as a model may write, become a string: a trace
+// does not end a session over them.
+func appendRaw(dst, raw []byte) []byte {
 	if len(raw) == 0 {
-		return append(dst, "null"...), nil
+		return append(dst, "null"...)
 	}
 	raw = plainASCII(raw)
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	}
 	buf := bytes.NewBuffer(dst)
-	if err := json.Compact(buf, raw); err != nil {
-		return dst, fmt.Errorf("no JSON value: %w", err)
+	if json.Compact(buf, raw) != nil {
+		return appendString(dst, string(raw))
 	}
-	return buf.Bytes(), nil
+	return buf.Bytes()
 }
 
 const hexDigits = "0123456789abcdef"

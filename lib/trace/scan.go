@@ -388,3 +388,12 @@ func (v Value) Elements() iter.Seq[Value] {
 		}
 	}
 }
+
+// StringEnd returns the index after the JSON string that begins at b[i], -1
+// when none does.
+func StringEnd(b []byte, i int) int {
+	if i >= len(b) || b[i] != '"' {
+		return -1
+	}
+	return skipString(b, i+1)
+}

@@ -22,6 +22,7 @@ type Payload interface {
 }
 
 // Raw is a JSON value kept as its bytes, so that numbers and key order survive.
+// The writer records bytes that are no JSON value as a string.
 type Raw = json.RawMessage
 
 // Header is what every line begins with (TRC-3).
@@ -67,4 +68,13 @@ func Types() []Type {
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i] < out[j] })
 	return out
+}
+
+// New returns the zero event of a type, nil for a type that does not exist.
+func New(t Type) Payload {
+	rt, ok := byType[t]
+	if !ok {
+		return nil
+	}
+	return reflect.Zero(rt).Interface().(Payload)
 }

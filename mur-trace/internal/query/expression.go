@@ -14,11 +14,13 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/trace"
 )
 
 // Expression is a compiled filter. It may be run by several goroutines.
 type Expression struct {
-	code *gojq.Code
+	code     *gojq.Code
+	identity bool // it is "."
 }
 
 // denied are the functions an expression can not have: a filter sees the trace
@@ -48,7 +50,7 @@ func Compile(text string) (*Expression, error) {
 	if err != nil {
 		return nil, badExpression(0, err.Error())
 	}
-	return &Expression{code}, nil
+	return &Expression{code, strings.TrimSpace(text) == "."}, nil
 }
 
 func badExpression(offset int, reason string) error {
@@ -168,21 +170,25 @@ func sameObject(a, b any) bool {
 	return ok && ok2 && reflect.ValueOf(ma).Pointer() == reflect.ValueOf(mb).Pointer()
 }
 
-// decode makes a value for the engine; numbers keep their text.
-func decode(text []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	var v any
-	err := dec.Decode(&v)
-	return v, err
-}
-
 // compact is text without white space between its tokens; text itself when it
 // has none.
 func compact(text []byte) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, text) != nil || b.Len() == len(text) {
-		return text
+	for i := 0; i < len(text); {
+		switch text[i] {
+		case '"':
+			i = trace.StringEnd(text, i)
+			if i < 0 {
+				return text
+			}
+		case ' ', '\t', '\r', '\n':
+			var b bytes.Buffer
+			if json.Compact(&b, text) != nil {
+				return text
+			}
+			return b.Bytes()
+		default:
+			i++
+		}
 	}
-	return b.Bytes()
+	return text
 }

@@ -168,7 +168,7 @@ func (f *Filter) read(ctx context.Context, t source.Trace, work, order chan<- *b
 			}
 			sessionID = strings.Clone(id)
 			if _, seen := sessions[sessionID]; !seen && l.Type() == "session_start" {
-				if sessions[sessionID], err = decode(l.Raw()); err != nil {
+				if sessions[sessionID], err = decode(bytes.Clone(l.Raw())); err != nil {
 					return err
 				}
 			}
@@ -206,6 +206,11 @@ func (f *Filter) evaluate(ctx context.Context, b *batch) evaluated {
 	var got evaluated
 	for _, it := range b.items {
 		line := b.text[it.start:it.end]
+		if f.Expression.identity {
+			got.True = true
+			got.out = append(append(got.out, compact(line)...), '\n')
+			continue
+		}
 		input, err := decode(line)
 		if err == nil {
 			err = f.one(ctx, &got, input, compact(line), b.session, int(it.number-1))
@@ -274,7 +279,7 @@ func (f *Filter) slurp(ctx context.Context, traces []source.Trace) (Outcome, err
 			begins := session == nil && rd.Line.Type() == "session_start"
 			if passes := pre.pass(&rd.Line); !passes && !begins {
 				continue
-			} else if v, err := decode(rd.Line.Raw()); err != nil {
+			} else if v, err := decode(bytes.Clone(rd.Line.Raw())); err != nil {
 				return Outcome{}, err
 			} else {
 				if begins {

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -17,9 +18,9 @@ import (
 // None stands for no value.
 const None = "—"
 
-// Text writes for people. Errors stick; see Err.
+// Text writes for people. Errors stick; Close reports them.
 type Text struct {
-	w      io.Writer
+	w      *bufio.Writer
 	colour bool
 	err    error
 	any    bool // something was written
@@ -28,7 +29,7 @@ type Text struct {
 // NewText returns a writer for people; colour and lines are used only on a
 // terminal and never when plain is set.
 func NewText(w io.Writer, plain bool, getenv func(string) string) *Text {
-	return &Text{w: w, colour: !plain && IsTerminal(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+	return &Text{w: bufio.NewWriterSize(w, 32<<10), colour: !plain && IsTerminal(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
 }
 
 // IsTerminal reports whether w is a terminal.
@@ -41,8 +42,13 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && fi.Mode()&os.ModeCharDevice != 0
 }
 
-// Err returns the first failed write.
-func (t *Text) Err() error { return t.err }
+// Close writes out what is buffered and returns the first failed write.
+func (t *Text) Close() error {
+	if err := t.w.Flush(); t.err == nil {
+		t.err = err
+	}
+	return t.err
+}
 
 // Printf writes.
 func (t *Text) Printf(format string, args ...any) {

@@ -40,7 +40,7 @@ func Text(t *render.Text, r *record.Record) error {
 	events(t, r, "Harness", []trace.Type{"harness_start", "harness_session", "harness_warning", "harness_note", "harness_retry", "harness_failed",
 		"harness_interrupt", "harness_exit", "harness_session_forgotten"}, "event_type", "harness", "harness_version", "auth", "code", "cause", "kind", "attempt", "message", "text", "reason")
 	taskSection(t, r)
-	return t.Err()
+	return t.Close()
 }
 
 func head(t *render.Text, r *record.Record) {
