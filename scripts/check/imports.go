@@ -28,6 +28,7 @@ var rooms = map[string][]string{
 	"confine":                     {"diag", "policy"},
 	"confine/seccomp":             {},
 	"confine/landlock":            {},
+	"confine/worker":              {"confine/landlock"},
 	"confine/probe":               {"confine"},
 	"session":                     {"diag", "ids", "names", "policy", "workfs", "confine"},
 	"trace":                       {"diag", "ids", "workfs"},
@@ -48,7 +49,7 @@ var rooms = map[string][]string{
 var leaves = map[string][]string{
 	"github.com/bytecodealliance/wasmtime-go": {"lib/wasmhost/component/wasmtime"},
 	"github.com/tetratelabs/wazero":           {"lib/wasmhost/core", "examples/wasm-tools"},
-	"golang.org/x/net/bpf":                    {"lib/confine/seccomp"},
+	"golang.org/x/net/bpf":                    {"lib/confine/seccomp", "lib/confine/worker"},
 	"gopkg.in/yaml.v3":                        {"lib/manifest", "lib/config", "lib/lockfile"},
 	"github.com/itchyny/gojq":                 {"mur-trace"},
 	"go.opentelemetry.io":                     {"mur-trace"},

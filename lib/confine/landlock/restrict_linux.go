@@ -19,7 +19,7 @@ type Rule struct {
 // (runtime.LockOSThread) and gives up the process or the thread after an error.
 func RestrictThread(abi int, rules []Rule) error {
 	attr := Handled(abi)
-	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), attrSize(abi), 0)
+	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), AttrSize(abi), 0)
 	if errno != 0 {
 		return fmt.Errorf("create ruleset: %w", errno)
 	}
@@ -42,8 +42,8 @@ func RestrictThread(abi int, rules []Rule) error {
 	return nil
 }
 
-// attrSize is how much of the attribute structure a kernel of that ABI knows.
-func attrSize(abi int) uintptr {
+// AttrSize is how much of the attribute structure a kernel of that ABI knows.
+func AttrSize(abi int) uintptr {
 	var a unix.LandlockRulesetAttr
 	switch {
 	case abi >= 6:

@@ -1,0 +1,15 @@
+// Package worker runs commands in a process that was confined once and for all
+// (CON section 10). The worker is the importing program itself, re-executed
+// under the name mur-worker: before the Go runtime starts it takes over, single
+// threaded, confines itself as its first packets say, answers ready, and then
+// forks and executes one command after another with descriptors it is handed.
+// Whatever it starts inherits the confinement; whatever a command leaves behind
+// is killed before the next one; and when its client goes, everything goes.
+//
+// Why C: Landlock domains and capabilities belong to threads, a Go program has
+// many before main, and a single-threaded process forks in a fraction of the
+// time.
+//
+// The package decides nothing: which rules, which filter, which limits is its
+// caller's. A worker serves one command at a time (CON-281).
+package worker

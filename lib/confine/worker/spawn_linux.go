@@ -1,0 +1,101 @@
+//go:build linux && cgo
+
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Namespaces are what a spawned worker gets of its own.
+type Namespaces struct {
+	// User: a user namespace with the caller's ids mapped to themselves. Left
+	// out where the caller is root, or has the rights in one already.
+	User bool
+	// Private: mount, PID, IPC and UTS namespaces (CON-121, CON-122).
+	Private bool
+	// CgroupFD is an open v2 cgroup directory to start in, or -1 (CON-132).
+	CgroupFD int
+}
+
+// capabilities the worker needs to make mounts and to drop the rest; it gives
+// up all of them before it is ready.
+var capabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID}
+
+// Spawn re-executes this program as a worker with an empty environment and
+// returns our end of its socket and its process. The process dies with the
+// calling program. The caller waits for the process after it closed the socket.
+func Spawn(ns Namespaces) (*os.File, *os.Process, error) {
+	ours, theirs, err := Socketpair()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer theirs.Close()
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{Name}, Env: []string{}, ExtraFiles: []*os.File{theirs}, Stderr: os.Stderr}
+	attr := &syscall.SysProcAttr{}
+	if ns.User {
+		uid, gid := os.Getuid(), os.Getgid()
+		attr.Cloneflags |= unix.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+	}
+	if ns.Private {
+		attr.Cloneflags |= unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+		if os.Geteuid() != 0 {
+			attr.AmbientCaps = capabilities
+		}
+	}
+	if ns.CgroupFD >= 0 {
+		attr.UseCgroupFD, attr.CgroupFD = true, ns.CgroupFD
+	}
+	cmd.SysProcAttr = attr
+	// exec.Cmd would copy a Stderr that is no file in a goroutine; it is one.
+	if err := cmd.Start(); err != nil {
+		ours.Close()
+		return nil, nil, fmt.Errorf("start worker: %w", err)
+	}
+	return ours, cmd.Process, nil
+}
+
+// Start spawns a worker and sets it up; Stop ends it.
+func Start(ctx context.Context, ns Namespaces, s Setup) (*Process, error) {
+	ours, proc, err := Spawn(ns)
+	if err != nil {
+		return nil, err
+	}
+	w, err := Attach(ctx, ours, s)
+	if err != nil {
+		_ = proc.Kill()
+		_, _ = proc.Wait()
+		return nil, err
+	}
+	runtime.KeepAlive(s)
+	return &Process{Worker: w, proc: proc}, nil
+}
+
+// Process is a worker with its process.
+type Process struct {
+	*Worker
+	proc *os.Process
+}
+
+// PID is the worker's process id as its starter sees it.
+func (p *Process) PID() int { return p.proc.Pid }
+
+// Stop ends the worker and everything it runs, and waits for it.
+func (p *Process) Stop() error {
+	_ = p.Close()
+	_ = p.proc.Kill()
+	_, err := p.proc.Wait()
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,339 @@
+//go:build linux && cgo
+
+package worker
+
+/*
+#include "protocol.h"
+*/
+import "C"
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/mur-capsules/mur/lib/confine/landlock"
+)
+
+// Setup is what a worker confines itself to. The zero value confines nothing
+// but drops every capability and sets no_new_privs.
+type Setup struct {
+	// Landlock at this ABI; 0: none. Rules hold open descriptors.
+	LandlockABI int
+	Rules       []landlock.Rule
+	// Inside are rules for paths of the worker's own root, such as its /proc,
+	// which no descriptor opened outside can stand for. At most 32; a path that
+	// is not there is left out.
+	Inside []InsideRule
+	// Filter is the system call filter; empty: none.
+	Filter []bpf.Instruction
+	// PrivateMounts: the worker has a mount namespace of its own, and everything
+	// in it becomes read-only but Trees.
+	PrivateMounts bool
+	// Trees stay writable. The first is the work folder, where commands start;
+	// there is at least one and at most 8.
+	Trees []Tree
+	// PrivateProc: it has a PID namespace of its own too, and mounts its /proc.
+	PrivateProc bool
+	// User is whom commands run as; nil: as whom the worker was started.
+	User *User
+	// IDMap is a user namespace whose map the trees are mounted with, or nil.
+	IDMap *os.File
+}
+
+// InsideRule grants rights on or beneath a path of the worker's own root.
+type InsideRule struct {
+	Path   string
+	Rights uint64
+}
+
+// Tree is a directory that stays writable; Path must lead to what Dir holds.
+type Tree struct {
+	Path   string
+	Dir    *os.File
+	Noexec bool
+	// OverTmp mounts it on /tmp as well. No tree may lie beneath /tmp then.
+	OverTmp bool
+}
+
+// User is a uid and gid.
+type User struct{ UID, GID uint32 }
+
+// Command is what a worker runs. Argv[0] is what the program sees as its name.
+type Command struct {
+	Program               string // absolute path
+	Argv, Env             []string
+	Stdin, Stdout, Stderr *os.File
+	Limits                Limits
+}
+
+// Limits are set between fork and execve; nil leaves what is inherited (CON-283).
+type Limits struct{ OpenFiles, FileSize, CPUSeconds, AddressSpace, Processes *uint64 }
+
+// Result is how a command ended.
+type Result struct {
+	Status       syscall.WaitStatus
+	User, System time.Duration
+	MaxRSS       uint64 // bytes
+	Leftovers    int    // processes it left, all killed (SHL-81)
+	// Survivors says that something did not end within two seconds: the worker
+	// must be given up and its cgroup killed (CON-282).
+	Survivors bool
+}
+
+// Worker is the client's side of one worker process. Exec may be called by one
+// goroutine at a time, Signal by any.
+type Worker struct {
+	file *os.File
+	raw  syscall.RawConn
+
+	mu      sync.Mutex
+	next    uint64
+	running uint64 // id of the running command; 0: none
+}
+
+// Attach speaks to the worker behind our end of a Socketpair, makes it confine
+// itself and waits until it is ready. The error of a step is a *StepError. On
+// error the file is closed.
+func Attach(ctx context.Context, ours *os.File, s Setup) (*Worker, error) {
+	raw, err := ours.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	w := &Worker{file: ours, raw: raw}
+	stop := context.AfterFunc(ctx, func() { _ = ours.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if err := w.setup(s); err != nil {
+		_ = ours.Close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *Worker) setup(s Setup) error {
+	for rules := s.Rules; len(rules) > 0; {
+		n := min(len(rules), C.MUR_MAX_FDS)
+		p := C.struct_mur_rules{kind: C.MUR_RULES, count: C.uint32_t(n)}
+		fds := make([]int, n)
+		for i, r := range rules[:n] {
+			p.rights[i] = C.uint64_t(r.Rights)
+			fds[i] = r.FD
+		}
+		if err := w.send(bytesOf(&p), fds...); err != nil {
+			return err
+		}
+		rules = rules[n:]
+	}
+	if err := w.sendFilter(s.Filter); err != nil {
+		return err
+	}
+	for _, r := range s.Inside {
+		p := C.struct_mur_inside{kind: C.MUR_INSIDE, rights: C.uint64_t(r.Rights)}
+		if !place(p.path[:], r.Path) {
+			return fmt.Errorf("path of a rule is too long: %s", r.Path)
+		}
+		if err := w.send(bytesOf(&p)); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.Trees {
+		p := C.struct_mur_tree{kind: C.MUR_TREE, noexec: flag(t.Noexec, 1), over_tmp: flag(t.OverTmp, 1)}
+		if !place(p.path[:], t.Path) {
+			return fmt.Errorf("path of a writable tree is too long: %s", t.Path)
+		}
+		if err := w.send(bytesOf(&p), int(t.Dir.Fd())); err != nil {
+			return err
+		}
+	}
+	start := C.struct_mur_start{kind: C.MUR_START, flags: flag(s.PrivateMounts, C.MUR_PRIVATE_MOUNTS) | flag(s.PrivateProc, C.MUR_PRIVATE_PROC)}
+	if s.User != nil {
+		start.flags |= C.MUR_SWITCH_USER
+		start.uid, start.gid = C.uint32_t(s.User.UID), C.uint32_t(s.User.GID)
+	}
+	if s.LandlockABI > 0 {
+		attr := landlock.Handled(s.LandlockABI)
+		start.handled_fs, start.handled_net, start.scoped = C.uint64_t(attr.Handled_access_fs), C.uint64_t(attr.Handled_access_net), C.uint64_t(attr.Scoped)
+		start.attr_size = C.uint64_t(landlock.AttrSize(s.LandlockABI))
+	}
+	var fds []int
+	if s.IDMap != nil {
+		fds = []int{int(s.IDMap.Fd())}
+	}
+	if err := w.send(bytesOf(&start), fds...); err != nil {
+		return err
+	}
+	_, err := w.answer(C.MUR_READY)
+	return err
+}
+
+func (w *Worker) sendFilter(filter []bpf.Instruction) error {
+	raw, err := bpf.Assemble(filter)
+	if err != nil {
+		return fmt.Errorf("assemble filter: %w", err)
+	}
+	for len(raw) > 0 {
+		n := min(len(raw), 1024)
+		packet := make([]byte, 4, 4+8*n)
+		kind := uint32(C.MUR_FILTER)
+		copy(packet, bytesOf(&kind))
+		for _, r := range raw[:n] {
+			f := unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+			packet = append(packet, bytesOf(&f)...)
+		}
+		if err := w.send(packet); err != nil {
+			return err
+		}
+		raw = raw[n:]
+	}
+	return nil
+}
+
+// place copies s and its NUL into a C array, if it has the room.
+func place(to []C.char, s string) bool {
+	if len(s) >= len(to) {
+		return false
+	}
+	for i := range len(s) {
+		to[i] = C.char(s[i])
+	}
+	return true
+}
+
+func flag(on bool, bit C.uint32_t) C.uint32_t {
+	if on {
+		return bit
+	}
+	return 0
+}
+
+// answer waits for one packet of type struct mur_answer.
+func (w *Worker) answer(want uint32) (C.struct_mur_answer, error) {
+	var a C.struct_mur_answer
+	n, err := w.receive(bytesOf(&a))
+	switch {
+	case err != nil:
+		return a, err
+	case n != int(unsafe.Sizeof(a)):
+		return a, fmt.Errorf("the worker answered %d bytes", n)
+	case a.kind == C.MUR_FAILED:
+		return a, &StepError{Step: steps[uint32(a.step)], Errno: syscall.Errno(a.err)}
+	case uint32(a.kind) != want:
+		return a, fmt.Errorf("the worker answered kind %d", a.kind)
+	}
+	return a, nil
+}
+
+// Exec runs a command and waits for it and for everything it left to be gone.
+// When ctx ends it is killed, and Exec still waits. A *StepError says that it
+// was not started; any other error that the worker is lost.
+func (w *Worker) Exec(ctx context.Context, c Command) (Result, error) {
+	id, err := w.begin(c)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() {
+		w.mu.Lock()
+		w.running = 0
+		w.mu.Unlock()
+	}()
+	stop := context.AfterFunc(ctx, func() { _ = w.Signal(unix.SIGKILL) })
+	defer stop()
+	var e C.struct_mur_ended
+	n, err := w.receive(bytesOf(&e))
+	switch {
+	case err != nil:
+		return Result{}, err
+	case n != int(unsafe.Sizeof(e)) || e.kind != C.MUR_ENDED || uint64(e.id) != id:
+		return Result{}, fmt.Errorf("the worker answered %d bytes of kind %d for command %d", n, e.kind, e.id)
+	}
+	return Result{
+		Status: syscall.WaitStatus(e.status),
+		User:   time.Duration(e.user_us) * time.Microsecond, System: time.Duration(e.system_us) * time.Microsecond,
+		MaxRSS:    uint64(e.max_rss_kib) << 10,
+		Leftovers: int(e.leftovers), Survivors: e.survivors != 0,
+	}, nil
+}
+
+// begin sends a command and waits until it runs.
+func (w *Worker) begin(c Command) (uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next++
+	p := C.struct_mur_exec{
+		kind: C.MUR_EXEC, argc: C.uint32_t(len(c.Argv)), envc: C.uint32_t(len(c.Env)), id: C.uint64_t(w.next),
+		nofile: limit(c.Limits.OpenFiles), fsize: limit(c.Limits.FileSize), cpu: limit(c.Limits.CPUSeconds),
+		as: limit(c.Limits.AddressSpace), nproc: limit(c.Limits.Processes),
+	}
+	strings, err := stringsFile(&p, c)
+	if err != nil {
+		return 0, err
+	}
+	defer strings.Close()
+	if err := w.send(bytesOf(&p), int(strings.Fd()), int(c.Stdin.Fd()), int(c.Stdout.Fd()), int(c.Stderr.Fd())); err != nil {
+		return 0, err
+	}
+	if _, err := w.answer(C.MUR_STARTED); err != nil {
+		return 0, err
+	}
+	w.running = w.next
+	return w.next, nil
+}
+
+func limit(v *uint64) C.uint64_t {
+	if v == nil {
+		return C.MUR_NO_LIMIT
+	}
+	return C.uint64_t(*v)
+}
+
+// stringsFile puts program, arguments and environment, each with its NUL, into
+// a file in memory: a packet has no room for them.
+func stringsFile(p *C.struct_mur_exec, c Command) (*os.File, error) {
+	var text []byte
+	for _, list := range [][]string{{c.Program}, c.Argv, c.Env} {
+		for _, s := range list {
+			for i := range len(s) {
+				if s[i] == 0 {
+					return nil, &StepError{Step: steps[C.MUR_STEP_STRINGS], Errno: unix.EINVAL}
+				}
+			}
+			text = append(append(text, s...), 0)
+		}
+	}
+	p.length = C.uint64_t(len(text))
+	fd, err := unix.MemfdCreate("mur-command", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memfd: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "mur-command")
+	if _, err := f.Write(text); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("memfd: %w", err)
+	}
+	return f, nil
+}
+
+// Signal sends a signal to the process group of the running command; with none
+// running it does nothing.
+func (w *Worker) Signal(sig syscall.Signal) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.running == 0 {
+		return nil
+	}
+	p := C.struct_mur_signal{kind: C.MUR_SIGNAL, signal: C.uint32_t(sig), id: C.uint64_t(w.running)}
+	return w.send(bytesOf(&p))
+}
+
+// Close lets the worker go: it ends, and everything it runs with it.
+func (w *Worker) Close() error { return w.file.Close() }
