@@ -17,8 +17,8 @@ var limitKeys = map[wasmtime.Limit]string{
 }
 
 // fault says for the contract how a call ended. wasmtime.Error has already put
-// the possible reasons into the order of CON-263.
-func fault(err error, s *streams) *wasmhost.Fault {
+// the possible reasons into the order of CON-263; over is the call's own end.
+func fault(err error, over *deadline, s *streams) *wasmhost.Fault {
 	var e *wasmtime.Error
 	if !errors.As(err, &e) {
 		return &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: err}
@@ -30,7 +30,7 @@ func fault(err error, s *streams) *wasmhost.Fault {
 		}
 		return &wasmhost.Fault{Cause: wasmhost.Trapped, Err: errors.New("the guest holds too many resources")}
 	case wasmtime.Interrupted:
-		if errors.Is(e.Err, errDeadline) {
+		if errors.Is(e.Err, over) {
 			return &wasmhost.Fault{Cause: wasmhost.DeadlinePassed}
 		}
 		return &wasmhost.Fault{Cause: wasmhost.Canceled, Err: e.Err}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/component/wasi"
@@ -94,8 +95,12 @@ func (g *guest) wrongKind(want wasmhost.Kind) error {
 	return &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: fmt.Errorf("a guest of kind %s is called as a %s", g.kind, want)}
 }
 
-// errDeadline is the cause of a context that ended with the call's own time.
-var errDeadline = errors.New("deadline of the call")
+// deadline is the cause of a context that ended with a call's own time. Each
+// call has its own, so that a tool can tell its deadline from that of the
+// capsule which invoked it.
+type deadline struct{ after time.Duration }
+
+func (d *deadline) Error() string { return fmt.Sprintf("deadline of %v passed", d.after) }
 
 // call runs the guest's function in a store of its own.
 func (g *guest) call(ctx context.Context, in *wasmhost.Instance, results int, args ...wasmtime.Val) ([]wasmtime.Val, error) {
@@ -104,7 +109,8 @@ func (g *guest) call(ctx context.Context, in *wasmhost.Instance, results int, ar
 	if err != nil {
 		return nil, &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: err}
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, limits.Deadline, errDeadline)
+	over := &deadline{limits.Deadline}
+	ctx, stop := context.WithTimeoutCause(ctx, limits.Deadline, over)
 	defer stop()
 	streams := newStreams(in, g.kind)
 	d := &data{in: in, wasi: wasi.New(wasi.Config{
@@ -121,7 +127,7 @@ func (g *guest) call(ctx context.Context, in *wasmhost.Instance, results int, ar
 	defer s.Close()
 	out, err := g.callIn(ctx, s, linker, results, args)
 	if err != nil {
-		return nil, fault(err, streams)
+		return nil, fault(err, over, streams)
 	}
 	return out, nil
 }

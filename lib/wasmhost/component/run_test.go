@@ -266,3 +266,54 @@ func TestTail(t *testing.T) {
 		t.Errorf("%d bytes", len(got))
 	}
 }
+
+// A tool that a script capsule invokes runs inside the capsule's call, on its
+// thread; how it ends is the capsule's to see and does it no harm. WIT-10
+func TestNestedGuests(t *testing.T) {
+	capsule := compile(t, fixture(t, "capsule.wat"), wasmhost.Capsule)
+	tool := compile(t, fixture(t, "tool.wat"), wasmhost.Tool)
+	for _, data := range []string{"q", "u", "r", "g", "x"} {
+		var seen error
+		in := &wasmhost.Instance{Imports: wasmhost.Imports{
+			Artifacts: artifacts{},
+			Invoke: func(ctx context.Context, name string, _ wasmhost.ToolInput) (wasmhost.ToolResult, error) {
+				if name != "name" {
+					return wasmhost.ToolResult{}, errors.New("refuse")
+				}
+				inner := &wasmhost.Instance{Limits: wasmhost.Limits{MemoryBytes: 1 << 20}}
+				_, seen = tool.RunTool(ctx, inner, wasmhost.ToolInput{Data: &data})
+				return wasmhost.ToolResult{Status: wasmhost.Passed}, nil
+			},
+			Send: func(_ context.Context, _ string, m wasmhost.Message) (wasmhost.TaskResult, error) {
+				return wasmhost.TaskResult{TaskID: m.MessageID}, nil
+			},
+		}}
+		if err := capsule.RunCapsule(context.Background(), in); err != nil {
+			t.Errorf("%s: the capsule fails: %v", data, err)
+		}
+		if (seen == nil) != (data == "q") {
+			t.Errorf("%s: %v", data, seen)
+		}
+	}
+	// The end of the capsule's time ends the tool, and the capsule with it.
+	in := &wasmhost.Instance{Limits: wasmhost.Limits{Deadline: 100 * time.Millisecond}, Imports: wasmhost.Imports{
+		Invoke: func(ctx context.Context, _ string, _ wasmhost.ToolInput) (wasmhost.ToolResult, error) {
+			return tool.RunTool(ctx, &wasmhost.Instance{}, wasmhost.ToolInput{Data: ptr("s")})
+		},
+	}}
+	var inner error
+	invoke := in.Imports.Invoke
+	in.Imports.Invoke = func(ctx context.Context, name string, i wasmhost.ToolInput) (r wasmhost.ToolResult, err error) {
+		r, inner = invoke(ctx, name, i)
+		return r, inner
+	}
+	began := time.Now()
+	err := capsule.RunCapsule(context.Background(), in)
+	var f *wasmhost.Fault
+	if !errors.As(inner, &f) || f.Cause != wasmhost.Canceled {
+		t.Errorf("the tool ended with: %v", inner)
+	}
+	if !errors.As(err, &f) || f.Cause != wasmhost.DeadlinePassed || time.Since(began) > time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}

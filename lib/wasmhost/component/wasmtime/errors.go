@@ -70,8 +70,11 @@ func firstLine(detail string) string {
 			}
 		}
 	}
-	if last == "" || strings.Contains(head, last) {
+	switch {
+	case last == "" || strings.Contains(head, last):
 		return head
+	case strings.HasPrefix(head, "error while executing"): // which says nothing by itself
+		return last
 	}
 	return head + ": " + last
 }

@@ -5,6 +5,7 @@ package wasmtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -58,9 +59,15 @@ var errHost = errors.New("no luck")
 func trapHost() Interface {
 	return Interface{Name: "t:t/t@0.1.0", Funcs: map[string]Func{
 		"reenter": func(c *Call, a []Val) (Val, error) { return nil, c.Data().(func() error)() },
-		"panic":   func(c *Call, a []Val) (Val, error) { panic("host bug") },
-		"fail":    func(c *Call, a []Val) (Val, error) { return nil, errHost },
-		"exit":    func(c *Call, a []Val) (Val, error) { return nil, c.Exit(3) },
+		"panic": func(c *Call, a []Val) (Val, error) {
+			if f, ok := c.Data().(func() error); ok && f == nil {
+				var p *int
+				return nil, fmt.Errorf("%d", *p)
+			}
+			panic("host bug")
+		},
+		"fail": func(c *Call, a []Val) (Val, error) { return nil, errHost },
+		"exit": func(c *Call, a []Val) (Val, error) { return nil, c.Exit(3) },
 		"block": func(c *Call, a []Val) (Val, error) {
 			<-c.Context().Done()
 			return nil, c.Context().Err()
@@ -122,4 +129,23 @@ func TestRefusedGrowthIsNoFailure(t *testing.T) {
 	if _, err := g.call(context.Background(), "grow-on", 0); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A fault of the processor in a host function reaches Go's handler although
+// the library has installed one of its own, and one outside of any guest too.
+func TestNilPointerInHost(t *testing.T) {
+	var none func() error
+	g := start(t, trapGuest, StoreConfig{Data: none}, trapHost())
+	_, err := g.call(context.Background(), "panic", 0)
+	var e *Error
+	if !errors.As(err, &e) || e.Kind != HostPanic || !strings.Contains(err.Error(), "nil pointer dereference") {
+		t.Error(err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	var p *int
+	t.Log(*p)
 }

@@ -173,3 +173,21 @@ func TestMissingImport(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestHugeList: what a guest can make the library copy in one call is bounded;
+// more than that ends the guest, not the process.
+func TestHugeList(t *testing.T) {
+	g := start(t, `(component (import "t:e/e@0.1.0" (instance $x (export "f" (func (param "v" (list u8))))))
+	  (core module $libc (memory (export "mem") 256))
+	  (core instance $libc (instantiate $libc))
+	  (core func $e (canon lower (func $x "f") (memory $libc "mem")))
+	  (core module $m (import "x" "e" (func $e (param i32 i32))) (func (export "f") (call $e (i32.const 0) (i32.const 0x1000000))))
+	  (core instance $i (instantiate $m (with "x" (instance (export "e" (func $e))))))
+	  (func (export "f") (canon lift (core func $i "f"))))`, StoreConfig{}, Interface{Name: "t:e/e@0.1.0", Funcs: map[string]Func{
+		"f": func(_ *Call, a []Val) (Val, error) { return nil, nil },
+	}})
+	_, err := g.call(context.Background(), "f", 0)
+	if err == nil || !strings.HasPrefix(err.Error(), "too much data") {
+		t.Error(err)
+	}
+}
