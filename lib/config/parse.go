@@ -90,7 +90,7 @@ func class(top *strictyaml.Block) policy.Class {
 	}
 	c, err := policy.ParseClass(text)
 	if err != nil {
-		top.Refuse("containment", "the value %s is none of %s", diag.Quote(strings.TrimSpace(text)), strictyaml.List(policy.ClassNames()))
+		top.Refuse("containment", "the value %s is not one of %s", diag.Quote(strings.TrimSpace(text)), strings.Join(policy.ClassNames(), ", "))
 	}
 	return c
 }
@@ -193,7 +193,7 @@ func FindCredential(path string, data []byte, name string) (manifest.Secret, err
 	case strictyaml.IsNull(n):
 		return fail(EmptyEntry, nil)
 	case strictyaml.KindOf(n) != "string":
-		return fail(Unparseable, fmt.Errorf("the value is a %s, not a string", strictyaml.KindOf(n)))
+		return fail(Unparseable, fmt.Errorf("the value is no string (%s)", strictyaml.KindOf(n)))
 	case strings.TrimSpace(strictyaml.Resolve(n).Value) == "":
 		return fail(EmptyEntry, nil)
 	default:

@@ -172,7 +172,7 @@ func (d *decoder) artifactRole(top *block, pack bool) policy.Role {
 		return role
 	}
 	if pack && ok {
-		d.Fault("E-MAN-001", top.Keys["runtime"], "runtime", "the value %s is none of tool, driver, hook or skill", diag.Quote(text)).
+		d.Fault("E-MAN-001", top.Keys["runtime"], "runtime", "the value %s is not one of tool, driver, hook, skill", diag.Quote(text)).
 			Name("file", d.Pos.File()).Name("field", "runtime").Hint("how an artifact is built is said by implementation")
 	}
 	return policy.Tool
@@ -198,7 +198,7 @@ func (d *decoder) execution(top *block, a *Artifact) Kind {
 			return k
 		}
 		if ok {
-			top.Refuse("execution", "the value %s is none of wasm, native or static", diag.Quote(text)).Name("value", text)
+			top.Refuse("execution", "the value %s is not one of wasm, native, static", diag.Quote(text)).Name("value", text)
 		}
 	}
 	switch {

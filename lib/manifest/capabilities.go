@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/mur-capsules/mur/lib/diag"
-	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 	"github.com/mur-capsules/mur/lib/names"
 	"github.com/mur-capsules/mur/lib/policy"
 )
@@ -65,7 +64,7 @@ func (d *decoder) capabilities(parent *block, role policy.Role) *policy.Capabili
 		if text, ok := b.Text("containment"); ok {
 			class, err := policy.ParseClass(text)
 			if err != nil {
-				b.Refuse("containment", "the value %s is none of %s", diag.Quote(strings.TrimSpace(text)), strictyaml.List(policy.ClassNames())).Name("value", text)
+				b.Refuse("containment", "the value %s is not one of %s", diag.Quote(strings.TrimSpace(text)), strings.Join(policy.ClassNames(), ", ")).Name("value", text)
 			}
 			c.Containment = class
 		}

@@ -39,10 +39,7 @@ func (d *decoder) entry(b *block, index int) Entry {
 	if name := b.Required("name"); name != "" {
 		full, err := names.ParseFull(name)
 		if err != nil {
-			f := b.Refuse("name", "%s", err).Name("index", index)
-			if errors.Is(err, names.ErrBare) {
-				f.Hint("write %s/%s", names.Local, name)
-			}
+			b.Refuse("name", "%w", err).Name("index", index)
 		} else {
 			e.Name, d.Artifact = full, full.String()
 		}
@@ -100,7 +97,7 @@ func (d *decoder) role(b *block) policy.Role {
 			return policy.Role(s)
 		}
 	}
-	f := b.Refuse("runtime", "the value %s is none of %s", diag.Quote(s), strictyaml.List(roles)).Name("value", s)
+	f := b.Refuse("runtime", "the value %s is not one of %s", diag.Quote(s), strings.Join(roles, ", ")).Name("value", s)
 	if s == string(WASM) || s == string(Native) {
 		f.Hint("how an artifact is built is said by implementation in its own manifest")
 	}

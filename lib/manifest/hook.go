@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/internal/strictyaml"
@@ -69,7 +70,7 @@ func (a *Artifact) Contract(hook string) (Contract, error) {
 			return Contract{}, a.contractFault(hook, f.key, "%s: expected string, found %s", f.key, k)
 		}
 		if *f.to = strictyaml.Resolve(n).Value; !slices.Contains(f.words, *f.to) {
-			return Contract{}, a.contractFault(hook, f.key, "%s: the value %s is none of %s", f.key, diag.Quote(*f.to), strictyaml.List(f.words))
+			return Contract{}, a.contractFault(hook, f.key, "%s: the value %s is not one of %s", f.key, diag.Quote(*f.to), strings.Join(f.words, ", "))
 		}
 	}
 	if key, problem := c.conflict(); problem != "" {

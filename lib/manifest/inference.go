@@ -149,7 +149,7 @@ func (d *decoder) checkDriver(b *block, name, transport string) {
 	if strings.HasPrefix(name, names.Builtin+"/") {
 		switch {
 		case !slices.Contains(BuiltinDrivers(), name):
-			d.Fault("E-RUN-006", b.Keys["artifact"], b.At("artifact"), "there is no built-in driver %s; there are %s", diag.Quote(name), strictyaml.List(BuiltinDrivers())).
+			d.Fault("E-RUN-006", b.Keys["artifact"], b.At("artifact"), "there is no built-in driver %s; there are %s", diag.Quote(name), strings.Join(BuiltinDrivers(), " and ")).
 				Name("driver", name)
 		case transport != Process:
 			b.Refuse("artifact", "%s is a process driver; it needs inference.transport: process", name)

@@ -49,6 +49,9 @@ func (d *Decoder) Fault(code diag.Code, n *yaml.Node, path, format string, args 
 		where = fmt.Sprintf("%s:%d:%d", where, s.Line, s.Column)
 	}
 	name := path
+	if name == "" {
+		name = "<root>"
+	}
 	if d.Artifact != "" {
 		name += " (" + d.Artifact + ")"
 	}
@@ -198,8 +201,12 @@ func (b *Block) Flag(key string) *bool {
 		return nil
 	}
 	v := Resolve(n)
-	if KindOf(v) != "boolean" || v.Value != "true" && v.Value != "false" {
+	switch {
+	case KindOf(v) != "boolean":
 		b.d.Mismatch(n, b.At(key), "boolean").Hint("write true or false")
+		return nil
+	case v.Value != "true" && v.Value != "false":
+		b.Refuse(key, "expected true or false, found %s", diag.Quote(v.Value))
 		return nil
 	}
 	yes := v.Value == "true"
@@ -287,9 +294,13 @@ func (b *Block) Word(key string, words ...string) string {
 	if n == nil {
 		return ""
 	}
-	s, ok := b.d.Text(n, b.At(key))
-	if ok && !slices.Contains(words, s) {
-		b.Refuse(key, "the value %s is none of %s", diag.Quote(s), List(words)).Name("value", s)
+	if KindOf(n) != "string" {
+		b.d.Mismatch(n, b.At(key), "string").Hint("write %s", List(words))
+		return ""
+	}
+	s := Resolve(n).Value
+	if !slices.Contains(words, s) {
+		b.Refuse(key, "the value %s is not one of %s", diag.Quote(s), strings.Join(words, ", ")).Name("value", s)
 		return ""
 	}
 	return s
@@ -361,7 +372,7 @@ func (b *Block) Words(key string, words ...string) []string {
 		switch {
 		case !ok:
 		case !slices.Contains(words, w):
-			b.d.FaultAt(it.Path, "the value %s is none of %s", diag.Quote(w), List(words)).Name("value", w)
+			b.d.FaultAt(it.Path, "the value %s is not one of %s", diag.Quote(w), strings.Join(words, ", ")).Name("value", w)
 		case slices.Contains(out, w):
 			b.d.FaultAt(it.Path, "the value %s stands twice", diag.Quote(w)).Name("value", w)
 		}

@@ -30,7 +30,7 @@ func writeJSON(b *bytes.Buffer, n *yaml.Node) error {
 		for i := 0; i < len(v.Content); i += 2 {
 			k := Resolve(v.Content[i])
 			if KindOf(k) != "string" {
-				return fmt.Errorf("the key on line %d, column %d is a %s, not a string", v.Content[i].Line, v.Content[i].Column, KindOf(k))
+				return fmt.Errorf("the key on line %d, column %d is no string (%s)", v.Content[i].Line, v.Content[i].Column, KindOf(k))
 			}
 			if i > 0 {
 				b.WriteByte(',')
