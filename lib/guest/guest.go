@@ -13,8 +13,7 @@
 //
 // Files, environment, clocks and random numbers are those of package os, time
 // and crypto/rand: the work folder is "/", the store, when granted, "/state".
-// Requests go through Transport, or through http.DefaultClient after
-// UseTransport.
+// HTTP is in package guesthttp, which a net/http client can be given.
 //
 // The package also builds on the host, so that tools and their tests can be
 // vetted and run there; functions that need the runtime then answer

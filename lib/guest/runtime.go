@@ -2,56 +2,24 @@ package guest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+
+	"github.com/mur-capsules/mur/lib/guest/internal/murmur"
 )
 
 // Reasons the runtime refuses for; errors.Is finds them in what the functions
-// of this package return.
+// of this package, and requests of guesthttp, return.
 var (
-	ErrInvalid     = errors.New("invalid argument")
-	ErrDenied      = errors.New("denied by policy")
-	ErrUnavailable = errors.New("not available in this context")
-	ErrNotFound    = errors.New("not found")
-	ErrTransport   = errors.New("transport failure")
-	ErrTooLarge    = errors.New("too large")
-	ErrTimeout     = errors.New("timed out")
-	ErrCancelled   = errors.New("cancelled")
-	ErrInternal    = errors.New("internal failure")
+	ErrInvalid     = murmur.ErrInvalid
+	ErrDenied      = murmur.ErrDenied
+	ErrUnavailable = murmur.ErrUnavailable
+	ErrNotFound    = murmur.ErrNotFound
+	ErrTransport   = murmur.ErrTransport
+	ErrTooLarge    = murmur.ErrTooLarge
+	ErrTimeout     = murmur.ErrTimeout
+	ErrCancelled   = murmur.ErrCancelled
+	ErrInternal    = murmur.ErrInternal
 )
-
-// reasons are the result codes -1 to -9 of murmur:core.
-var reasons = []error{nil, ErrInvalid, ErrDenied, ErrUnavailable, ErrNotFound,
-	ErrTransport, ErrTooLarge, ErrTimeout, ErrCancelled, ErrInternal}
-
-// check turns a result code into an error with the line the runtime left in the
-// slot.
-func check(code int32) error {
-	if code >= 0 {
-		return nil
-	}
-	reason := ErrInternal
-	if int(-code) < len(reasons) {
-		reason = reasons[-code]
-	}
-	if line := slot(); len(line) > 0 {
-		return fmt.Errorf("%w: %s", reason, line)
-	}
-	return reason
-}
-
-// slot fetches what the last call left for this program.
-func slot() []byte {
-	b := make([]byte, slotLen())
-	for n := 0; n < len(b); {
-		k := slotRead(b[n:])
-		if k <= 0 {
-			return b[:n]
-		}
-		n += int(k)
-	}
-	return b
-}
 
 // Invoke calls a tool of the capsule; script capsules only. A tool that ran and
 // failed is a Result, not an error.
@@ -60,11 +28,11 @@ func Invoke(name string, in Input) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := check(invokeTool(name, arg)); err != nil {
+	if err := murmur.Check(murmur.InvokeTool(name, arg)); err != nil {
 		return Result{}, fmt.Errorf("tool %s: %w", name, err)
 	}
 	var res Result
-	err = json.Unmarshal(slot(), &res)
+	err = json.Unmarshal(murmur.Slot(), &res)
 	return res, err
 }
 
@@ -73,18 +41,18 @@ func InvokeText(name, data string) (Result, error) { return Invoke(name, Input{D
 
 // EmitText streams text of a tool or driver to whoever follows the task;
 // outside a task it goes nowhere.
-func EmitText(s string) error { return check(emitChunk(0, s)) }
+func EmitText(s string) error { return murmur.Check(murmur.EmitChunk(0, s)) }
 
 // EmitThinking streams reasoning, as EmitText does text.
-func EmitThinking(s string) error { return check(emitChunk(1, s)) }
+func EmitThinking(s string) error { return murmur.Check(murmur.EmitChunk(1, s)) }
 
 // RequestInput asks the user and waits for the answer; tools only. Outside a
 // task it fails with ErrUnavailable; when no answer comes the tool is ended.
 func RequestInput(prompt string) (string, error) {
-	if err := check(requestInput(prompt)); err != nil {
+	if err := murmur.Check(murmur.RequestInput(prompt)); err != nil {
 		return "", err
 	}
-	return string(slot()), nil
+	return string(murmur.Slot()), nil
 }
 
 // operation makes one `call`; in and out are JSON values.
@@ -93,10 +61,10 @@ func operation(op string, in, out any) error {
 	if err != nil {
 		return err
 	}
-	if err := check(call(op, arg)); err != nil {
+	if err := murmur.Check(murmur.Call(op, arg)); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	return json.Unmarshal(slot(), out)
+	return json.Unmarshal(murmur.Slot(), out)
 }
 
 // Artifact names an installed artifact; Runtime is "wasm" or "native".

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/guest"
+	"github.com/mur-capsules/mur/lib/guest/guesthttp"
 )
 
 type request struct {
@@ -123,7 +124,7 @@ var actions = map[string]func(request) (string, error){
 		return string(b), err
 	},
 	"timeout": func(r request) (string, error) {
-		_, err := (guest.Transport{Timeout: time.Duration(r.N) * time.Millisecond}).RoundTrip(newGet(r.URL))
+		_, err := (guesthttp.Transport{Timeout: time.Duration(r.N) * time.Millisecond}).RoundTrip(newGet(r.URL))
 		if errors.Is(err, guest.ErrTimeout) {
 			return "timed out", nil
 		}
@@ -131,7 +132,7 @@ var actions = map[string]func(request) (string, error){
 	},
 	"open17": func(r request) (string, error) {
 		for i := range 17 {
-			if _, err := (guest.Transport{}).RoundTrip(newGet(r.URL)); err != nil {
+			if _, err := (guesthttp.Transport{}).RoundTrip(newGet(r.URL)); err != nil {
 				return fmt.Sprintf("%d %v", i, err), nil
 			}
 		}
@@ -207,7 +208,7 @@ func run(in guest.Input) guest.Result {
 }
 
 func main() {
-	guest.UseTransport()
+	guesthttp.Use()
 	if len(os.Args) > 1 && os.Args[1] == "capsule-run" {
 		guest.Capsule(func() error {
 			res := run(guest.Input{Data: ptr(os.Getenv("DO"))})

@@ -1,4 +1,7 @@
-package guest
+// Package guesthttp gives guests HTTP through the runtime. It stands beside
+// package guest because net/http makes a guest twice as large: only who sends
+// requests pays.
+package guesthttp
 
 import (
 	"encoding/base64"
@@ -8,15 +11,17 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/mur-capsules/mur/lib/guest/internal/murmur"
 )
 
 // Transport sends requests through the runtime, under the rules of the
 // capsule's manifest. It is an http.RoundTripper, so that any net/http client
 // can be given it:
 //
-//	client := &http.Client{Transport: guest.Transport{}}
+//	client := &http.Client{Transport: guesthttp.Transport{}}
 //
-// A refused request fails with ErrDenied. The runtime follows no redirect; the
+// A refused request fails with guest.ErrDenied. The runtime follows no redirect; the
 // client around it does, and each hop is checked anew.
 type Transport struct {
 	// Timeout bounds the wait for the response head, and then each wait for
@@ -24,8 +29,8 @@ type Transport struct {
 	Timeout time.Duration
 }
 
-// UseTransport makes http.Get and http.DefaultClient go through the runtime.
-func UseTransport() { http.DefaultTransport = Transport{} }
+// Use makes http.Get and http.DefaultClient go through the runtime.
+func Use() { http.DefaultTransport = Transport{} }
 
 // RoundTrip sends one request; the whole body is read before it leaves.
 func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -57,16 +62,16 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	handle := httpOpen(arg)
-	if err := check(handle); err != nil {
+	handle := murmur.HTTPOpen(arg)
+	if err := murmur.Check(handle); err != nil {
 		return nil, err
 	}
 	var head struct {
 		Status  int         `json:"status"`
 		Headers [][2]string `json:"headers"`
 	}
-	if err := json.Unmarshal(slot(), &head); err != nil {
-		httpClose(handle)
+	if err := json.Unmarshal(murmur.Slot(), &head); err != nil {
+		murmur.HTTPClose(handle)
 		return nil, err
 	}
 	resp := &http.Response{
@@ -95,11 +100,11 @@ func (b *body) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	n := httpRead(b.handle, p)
+	n := murmur.HTTPRead(b.handle, p)
 	if n == 0 {
 		return 0, io.EOF
 	}
-	return int(max(n, 0)), check(n)
+	return int(max(n, 0)), murmur.Check(n)
 }
 
 func (b *body) Close() error {
@@ -107,5 +112,5 @@ func (b *body) Close() error {
 		return nil
 	}
 	b.closed = true
-	return check(httpClose(b.handle))
+	return murmur.Check(murmur.HTTPClose(b.handle))
 }

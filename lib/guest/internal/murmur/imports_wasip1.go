@@ -1,6 +1,6 @@
 //go:build wasip1
 
-package guest
+package murmur
 
 import "unsafe"
 
@@ -49,35 +49,35 @@ func slotRead(b []byte) int32 {
 	return coreSlotRead(p, n)
 }
 
-func httpOpen(request []byte) int32 {
+func HTTPOpen(request []byte) int32 {
 	p, n := bytesAt(request)
 	return coreHTTPOpen(p, n)
 }
 
-func httpRead(handle int32, b []byte) int32 {
+func HTTPRead(handle int32, b []byte) int32 {
 	p, n := bytesAt(b)
 	return coreHTTPRead(handle, p, n)
 }
 
-func httpClose(handle int32) int32 { return coreHTTPClose(handle) }
+func HTTPClose(handle int32) int32 { return coreHTTPClose(handle) }
 
-func emitChunk(kind int32, s string) int32 {
+func EmitChunk(kind int32, s string) int32 {
 	p, n := textAt(s)
 	return coreEmitChunk(kind, p, n)
 }
 
-func requestInput(prompt string) int32 {
+func RequestInput(prompt string) int32 {
 	p, n := textAt(prompt)
 	return coreRequestInput(p, n)
 }
 
-func invokeTool(name string, in []byte) int32 {
+func InvokeTool(name string, in []byte) int32 {
 	namePtr, nameLen := textAt(name)
 	inPtr, inLen := bytesAt(in)
 	return coreInvokeTool(namePtr, nameLen, inPtr, inLen)
 }
 
-func call(op string, in []byte) int32 {
+func Call(op string, in []byte) int32 {
 	opPtr, opLen := textAt(op)
 	inPtr, inLen := bytesAt(in)
 	return coreCall(opPtr, opLen, inPtr, inLen)
