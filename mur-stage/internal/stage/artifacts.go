@@ -1,0 +1,345 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/mur-capsules/mur/lib/artifact"
+	"github.com/mur-capsules/mur/lib/config"
+	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/lockfile"
+	"github.com/mur-capsules/mur/lib/manifest"
+	"github.com/mur-capsules/mur/lib/policy"
+	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/store"
+	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/lib/workfs"
+)
+
+// staged is an artifact that was resolved and verified: what the document and
+// the runtime directory get of it.
+type staged struct {
+	entry        manifest.Entry
+	manifest     *manifest.Artifact
+	manifestData []byte
+	skill        []byte // text, for a skill
+
+	source  string // path of a local source, else empty
+	store   string // label of the store that answered
+	archive session.StagedFile
+	payload *session.Payload
+	guest   *guest
+	gateway *int
+	origin  lockfile.Origin
+	hash    string // of the archive
+}
+
+func (a *staged) ref() string { return refOf(a.entry).String() }
+
+func refOf(e manifest.Entry) artifact.Ref { return artifact.Ref{Full: e.Name, Version: e.Version} }
+
+// pin is the lock entry of an artifact from a store.
+func (a *staged) pin() lockfile.Entry {
+	return store.Pin(refOf(a.entry), a.hash, a.manifest.Kind, artifact.Host())
+}
+
+// stores are the places artifacts are looked for, in order (ART-56).
+func (s *staging) stores() store.Chain {
+	limits := artifact.LimitsOf(s.environ)
+	if len(s.opts.Stores) > 0 {
+		var chain store.Chain
+		for _, dir := range s.opts.Stores {
+			abs := s.abs(dir)
+			chain = append(chain, store.Folder(abs, abs, limits))
+		}
+		return chain
+	}
+	return store.Chain{store.OfProject(s.dir, limits), store.OfHome(s.home, limits)}
+}
+
+// checkPresence wants every artifact that comes from a store to be in one, and
+// names all that are not (step 6).
+func (s *staging) checkPresence(ctx context.Context) error {
+	chain := s.stores()
+	var missing []string
+	for _, e := range s.entries() {
+		if e.Source != "" {
+			continue
+		}
+		ok, err := chain.Has(ctx, refOf(e), artifact.Host())
+		if err != nil {
+			return err
+		}
+		if !ok {
+			missing = append(missing, refOf(e).String())
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	list := strings.Join(missing, ", ")
+	return diag.Errorf("E-RUN-008", "not installed: %s", list).
+		Hint("install what the manifest declares: mur-lock install").
+		In("resolve").Name("artifacts", list)
+}
+
+// resolveArtifacts resolves, verifies and compiles every artifact (step 23).
+// Faults of the lock come before any store is read (ART-109). Artifacts are
+// looked at side by side; the first refusal in manifest order counts.
+func (s *staging) resolveArtifacts(ctx context.Context) error {
+	entries := s.entries()
+	pins := make([]lockfile.Entry, len(entries))
+	for i, e := range entries {
+		if e.Source != "" || !s.lockFound {
+			continue
+		}
+		var err error
+		if pins[i], err = store.CheckVersion(s.lock, refOf(e)); err != nil {
+			return err
+		}
+		if err := s.checkOrigin(e, pins[i]); err != nil {
+			return err
+		}
+	}
+	s.artifacts = make([]staged, len(entries))
+	faults := make([]error, len(entries))
+	chain := s.stores()
+	var wg sync.WaitGroup
+	for i, e := range entries {
+		wg.Go(func() {
+			if e.Source != "" {
+				s.artifacts[i], faults[i] = s.localSkill(e)
+				return
+			}
+			s.artifacts[i], faults[i] = s.resolve(ctx, chain, e, pins[i])
+		})
+	}
+	wg.Wait()
+	for _, err := range faults {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkOrigin keeps what a session pulled out of the roles of ART-119.
+func (s *staging) checkOrigin(e manifest.Entry, pin lockfile.Entry) error {
+	if !pin.Origin.IsRuntime() {
+		return nil
+	}
+	role := ""
+	switch {
+	case e.Role == policy.Hook, e.Role == policy.Driver:
+		role = "runtime: " + string(e.Role)
+	case e.Gateway != nil:
+		role = "gateway:"
+	case s.agent() && s.capsule.Inference.SystemPromptArtifact == e.Name.String():
+		role = "inference.system_prompt_artifact"
+	default:
+		return nil
+	}
+	ref := refOf(e).String()
+	return diag.Errorf("E-RUN-043", "%s was pulled by %s and is no operator's choice yet, so it can not be used as %s", ref, pin.Origin.Session, role).
+		Hint("adopt it: mur-lock install %s", ref).
+		In("resolve").About(refOf(e).Subject()).
+		Name("name@version", ref).Name("session", pin.Origin.Session).Name("role", role).Name("command", "mur-lock install "+ref)
+}
+
+// resolve reads one artifact from a store and verifies it against store and lock.
+func (s *staging) resolve(ctx context.Context, chain store.Chain, e manifest.Entry, pin lockfile.Entry) (staged, error) {
+	what := refOf(e).String()
+	found, err := chain.Resolve(ctx, refOf(e), artifact.Host())
+	if err != nil {
+		return staged{}, err
+	}
+	if s.lockFound {
+		if err := store.CheckHash(pin, found.SHA256, artifact.Host()); err != nil {
+			return staged{}, err
+		}
+	}
+	a := staged{
+		entry: e, store: found.Store, hash: found.SHA256, origin: pin.Origin,
+		archive: session.StagedFile{Path: found.Path, SHA256: found.SHA256, Bytes: int64(len(found.Bytes))},
+	}
+	fi, err := os.Lstat(found.Path)
+	if err != nil {
+		return staged{}, workfs.Fault(err, "cannot examine the archive of "+what)
+	}
+	a.archive.Mode = octal(fi.Mode())
+	if a.manifestData, err = found.Archive.Manifest(); err != nil {
+		return staged{}, artifact.Fault(what, err)
+	}
+	if a.manifest, _, err = manifest.ParseArtifact(found.Path+"/"+manifest.FileName, a.manifestData, manifest.ArtifactOptions{}); err != nil {
+		return staged{}, err
+	}
+	if err := checkRole(e, a.manifest, what); err != nil {
+		return staged{}, err
+	}
+	return a, s.readPayload(ctx, &a, found, what)
+}
+
+// checkRole compares what the capsule uses an artifact as with what it is
+// (ART-112, ART-113), and refuses what this version can not run.
+func checkRole(e manifest.Entry, m *manifest.Artifact, what string) error {
+	fault := func(code diag.Code, format string, args ...any) error {
+		return diag.Errorf(code, format, args...).In("resolve").About(refOf(e).Subject()).Name("name@version", what)
+	}
+	switch {
+	case m.Role != e.Role:
+		return fault("E-MAN-003", "%s: the capsule uses %s as %s, and its own manifest says it is a %s", at(e, "runtime"), what, e.Role, m.Role)
+	case m.ProviderTool != nil:
+		return fault("E-MAN-003", "%s is a provider tool, which this version can not offer", what)
+	case m.Kind == manifest.Native && e.Gateway != nil:
+		return fault("E-CAP-017", "%s: %s is a native program, and a gateway serves guests alone", at(e, "gateway"), what)
+	case m.Kind == manifest.Native:
+		return fault("E-RUN-021", "%s is a native program, which this version can not run", what)
+	case m.Kind != manifest.WASM && e.Role != policy.Skill:
+		return fault("E-IO-003", "%s is used as a %s, and its payload is %s: a WASM payload is expected", what, e.Role, m.Kind)
+	}
+	return nil
+}
+
+var kinds = map[policy.Role]wasmhost.Kind{policy.Tool: wasmhost.Tool, policy.Driver: wasmhost.Driver}
+
+// readPayload takes the payload out of an archive: a skill's text, or a guest.
+func (s *staging) readPayload(ctx context.Context, a *staged, found *store.Found, what string) error {
+	if a.entry.Role == policy.Skill {
+		name, text, err := found.Archive.Skill(what)
+		a.skill = []byte(text)
+		a.payload = &session.Payload{Entry: name, SHA256: hashOf(a.skill), Bytes: int64(len(text))}
+		return err
+	}
+	name, wasm, err := found.Archive.Component(what)
+	if err != nil {
+		return err
+	}
+	a.payload = &session.Payload{Entry: name, SHA256: hashOf(wasm), Bytes: int64(len(wasm))}
+	kind := kinds[a.entry.Role]
+	if kind == wasmhost.Driver && isProcessDriver(wasm) {
+		return diag.Errorf("E-RUN-030", "%s is a driver for transport: process, and inference.transport is http", what).
+			In("resolve").About(refOf(a.entry).Subject()).Name("name@version", what)
+	}
+	g, err := s.prepare(ctx, what, wasm, found.SHA256, kind)
+	a.guest = &g
+	return err
+}
+
+// isProcessDriver tells whether a component exports the process interface of any
+// version.
+func isProcessDriver(wasm []byte) bool {
+	c, ok := artifact.ReadContracts(wasm)
+	if !ok {
+		return false
+	}
+	for _, name := range c.Exports {
+		if strings.HasPrefix(name, "murmur:driver/process@") {
+			return true
+		}
+	}
+	return false
+}
+
+// maxSkill bounds a skill text that is read from a path.
+const maxSkill = 16 << 20
+
+// localSkill reads a skill from its source (MAN-56 to MAN-60).
+func (s *staging) localSkill(e manifest.Entry) (staged, error) {
+	path := e.Source
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.dir, path)
+	}
+	missing := func(format string, args ...any) error {
+		return diag.Errorf("E-IO-001", "%s: "+format, append([]any{at(e, "source")}, args...)...).
+			In("resolve").About(diag.Subject{Kind: diag.Path, Name: path}).
+			Name("path", path).Name("what was looked for", "skill.md")
+	}
+	fi, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return staged{}, missing("%s does not exist", path)
+	case err != nil:
+		return staged{}, workfs.Fault(err, "cannot read a local source")
+	case fi.IsDir():
+		name, err := skillIn(path)
+		if err != nil {
+			return staged{}, workfs.Fault(err, "cannot read a local source")
+		}
+		if name == "" {
+			return staged{}, missing("%s holds no skill.md", path)
+		}
+		path = filepath.Join(path, name)
+	}
+	if e.Role != policy.Skill {
+		return staged{}, missing("a %s can not be read from a path", e.Role)
+	}
+	text, err := workfs.ReadFile(path, maxSkill)
+	if err != nil {
+		return staged{}, workfs.Fault(err, "cannot read a local source")
+	}
+	if !isText(text) {
+		return staged{}, diag.Errorf("E-IO-003", "%s: %s is not UTF-8 text", at(e, "source"), path).
+			In("resolve").About(diag.Subject{Kind: diag.Path, Name: path}).Name("path", path).Name("reason", "not UTF-8")
+	}
+	a := staged{entry: e, skill: text, source: path}
+	a.manifestData = artifact.SkillManifest(artifact.SkillDefaults{Name: e.ToolName(), Version: manifest.LocalVersion})
+	a.manifest, _, err = manifest.ParseArtifact(path, a.manifestData, manifest.ArtifactOptions{})
+	return a, err
+}
+
+// skillIn returns the first file of a directory, in byte order, that is called
+// skill.md in any case, or "".
+func skillIn(dir string) (string, error) {
+	entries, err := os.ReadDir(dir) // sorted
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		if strings.ToLower(e.Name()) == "skill.md" && !e.IsDir() {
+			return e.Name(), nil
+		}
+	}
+	return "", nil
+}
+
+// tokenVariable names the variable a source's token is read from, where it is
+// one (ART-60).
+func tokenVariable(src config.Source) *string {
+	if !src.HasToken {
+		return ptr("GITHUB_TOKEN")
+	}
+	if name, ok := strings.CutPrefix(src.Token.Reveal(), "${"); ok {
+		return optional(strings.TrimSuffix(name, "}"))
+	}
+	return nil
+}
+
+// compiledForms are the forms on disk; a murmur home in the work folder has none
+// that could be trusted (ART-131).
+func (s *staging) compiledForms() *store.Compiled {
+	return store.OpenCompiled(s.home, s.workFolder(""))
+}
+
+func (s *staging) form(hash, sum, fingerprint string) *session.Compiled {
+	return &session.Compiled{Path: s.home.Join("compiled/" + store.FormName(hash, fingerprint)), SHA256: sum, Fingerprint: fingerprint}
+}
+
+// compileComponent verifies and compiles a script capsule's component (step 31).
+func (s *staging) compileComponent(ctx context.Context) error {
+	if s.component == nil {
+		return nil
+	}
+	f, wasm, err := fileOf(s.component.path)
+	if err != nil {
+		return workfs.Fault(err, "cannot read the capsule's component")
+	}
+	s.component.file = f
+	s.component.guest, err = s.prepare(ctx, fmt.Sprintf("the component %s", f.Path), wasm, f.SHA256, wasmhost.Capsule)
+	return err
+}

@@ -1,0 +1,191 @@
+package stage
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/ids"
+	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/workfs"
+)
+
+// staleAfter is how long a session may lie staged and unlaunched (SES-28).
+const staleAfter = 24 * time.Hour
+
+// Discard removes a session that was staged and not launched: its directory, the
+// work folder staging made if it is empty, and its records if they hold no file
+// (SES-29). A session that is being staged or launched is E-STG-103, one that is
+// not staged E-TRC-002.
+func Discard(in Input, id string) error {
+	if err := ids.Check(ids.Session, id); err != nil {
+		return diag.Usagef("--discard: %v", err)
+	}
+	home, err := workfs.FindHome(in.Environ)
+	if err != nil {
+		return err
+	}
+	unknown := diag.Errorf("E-TRC-002", "no session %s is staged", id).
+		About(diag.Subject{Kind: diag.Session, Name: id}).Name("selector", id)
+	sessions, err := home.OpenExisting(session.SessionsDir, workfs.Options{Ephemeral: true})
+	if errors.Is(err, fs.ErrNotExist) {
+		return unknown
+	}
+	if err != nil {
+		return err
+	}
+	defer sessions.Close()
+	dir, err := sessions.Sub(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return unknown
+	}
+	if err != nil {
+		return workfs.Fault(err, "cannot open the session directory")
+	}
+	defer dir.Close()
+	lock, err := dir.TryLock(session.LockName)
+	if errors.Is(err, workfs.ErrLocked) {
+		return diag.Errorf("E-STG-103", "session %s can not be discarded: another process holds %s", id, dir.Join(session.LockName)).
+			About(diag.Subject{Kind: diag.Session, Name: id}).Name("session", id).Name("holder", dir.Join(session.LockName))
+	}
+	if err != nil {
+		return workfs.Fault(err, "cannot lock the session directory")
+	}
+	defer lock.Unlock()
+	places, known := placesOf(dir)
+	if err := sessions.RemoveAll(id); err != nil {
+		return workfs.Fault(err, "cannot remove the session directory")
+	}
+	if !known {
+		return nil
+	}
+	if places.created {
+		if err := os.Remove(places.work); err != nil && !errors.Is(err, fs.ErrNotExist) && !notEmpty(err) {
+			return workfs.Fault(err, "cannot remove the work folder")
+		}
+	}
+	return removeEmptyRecords(home, places.records, id)
+}
+
+// stagedPlaces are the folders a staged document names beside its own.
+type stagedPlaces struct {
+	work, records string
+	created       bool
+}
+
+// placesOf reads where a staged session's folders lie. A staging that was killed
+// left no document, and then nobody knows.
+func placesOf(dir *workfs.Root) (stagedPlaces, bool) {
+	data, err := dir.ReadFile(session.DocumentName, session.MaxBytes)
+	if err != nil {
+		return stagedPlaces{}, false
+	}
+	var d struct {
+		Directories session.Directories `json:"directories"`
+	}
+	if json.Unmarshal(data, &d) != nil || d.Directories.Records.Path == "" {
+		return stagedPlaces{}, false
+	}
+	return stagedPlaces{d.Directories.Work.Path, d.Directories.Records.Path, d.Directories.Work.Created}, true
+}
+
+func notEmpty(err error) bool { return errors.Is(err, errNotEmpty) || errors.Is(err, fs.ErrExist) }
+
+// removeEmptyRecords removes a records directory that holds no file.
+func removeEmptyRecords(home workfs.Home, records, id string) error {
+	rel, err := filepath.Rel(home.Path(), filepath.Dir(records))
+	if err != nil || filepath.Base(records) != id {
+		return nil // a document of another home
+	}
+	parent, err := home.OpenExisting(rel, workfs.Options{Ephemeral: true})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	if holds, err := holdsFile(parent, id); err != nil || holds {
+		return workfs.Fault(err, "cannot look into the records directory")
+	}
+	return workfs.Fault(parent.RemoveAll(id), "cannot remove the records directory")
+}
+
+func holdsFile(root *workfs.Root, dir string) (bool, error) {
+	entries, err := root.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			return true, nil
+		}
+		if holds, err := holdsFile(root, dir+"/"+e.Name); holds || err != nil {
+			return holds, err
+		}
+	}
+	return false, nil
+}
+
+// sweepStale removes what killed stagings and launches left beneath sessions/
+// (SES-28): directories whose lock can be taken and that were launched, or are
+// older than a day. What fails is left for the next staging.
+func (s *staging) sweepStale() error {
+	sessions, err := s.home.OpenExisting(session.SessionsDir, workfs.Options{Ephemeral: true})
+	if err != nil {
+		return nil
+	}
+	defer sessions.Close()
+	entries, err := sessions.List(".")
+	if err != nil {
+		return nil
+	}
+	newest := ""
+	for _, e := range entries {
+		if ids.Check(ids.Session, e.Name) == nil {
+			newest = max(newest, e.Name)
+		}
+	}
+	for _, e := range entries {
+		if e.IsDir() && e.Name != newest && ids.Check(ids.Session, e.Name) == nil {
+			sweepOne(sessions, e.Name, s.in.Now())
+		}
+	}
+	return nil
+}
+
+func sweepOne(sessions *workfs.Root, id string, now time.Time) {
+	dir, err := sessions.Sub(id)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	// The time is looked at before the lock is taken, which may make the file.
+	made := int64(0)
+	if st, err := dir.Stat(session.LockName); err == nil {
+		made = st.ModTime
+	} else if st, err := dir.Stat("."); err == nil {
+		made = st.ModTime
+	}
+	if now.Sub(time.Unix(0, made)) < staleAfter && !launched(dir) {
+		return
+	}
+	lock, err := dir.TryLock(session.LockName)
+	if err != nil {
+		return
+	}
+	defer lock.Unlock()
+	_ = sessions.RemoveAll(id)
+}
+
+func launched(dir *workfs.Root) bool {
+	places, known := placesOf(dir)
+	return known && exists(filepath.Join(places.records, session.TraceName))
+}

@@ -1,0 +1,6 @@
+package stage
+
+import "syscall"
+
+// errNotEmpty is what removing a directory that holds something gives.
+const errNotEmpty = syscall.ENOTEMPTY

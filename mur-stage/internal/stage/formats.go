@@ -1,0 +1,126 @@
+package stage
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/lib/wasmhost/component"
+	"github.com/mur-capsules/mur/lib/wasmhost/core"
+)
+
+// Format is a kind of guest file and the engine that runs it. What needs no
+// engine is asked without one: starting one costs more than everything else a
+// warm staging does.
+type Format struct {
+	Implementation string // session.ImplComponent or ImplCore
+	Header         []byte // the first eight bytes of such a file, version included
+	Info           wasmhost.EngineInfo
+	Missing        bool // this build has no engine for it
+	// Check tells from the bytes whether a guest fits its kind.
+	Check func(wasm []byte, kind wasmhost.Kind) error
+	// Engine starts the engine, or returns the one it started.
+	Engine func() (wasmhost.Engine, error)
+}
+
+// Formats are the formats of this build: components, and core modules.
+func Formats() []Format {
+	info, ok := component.Info()
+	return []Format{
+		{
+			Implementation: session.ImplComponent, Header: []byte{0, 'a', 's', 'm', 0x0d, 0, 1, 0},
+			Info: info, Missing: !ok, Check: component.Check,
+			Engine: sync.OnceValues(func() (wasmhost.Engine, error) { return component.New() }),
+		},
+		{
+			Implementation: session.ImplCore, Header: []byte{0, 'a', 's', 'm', 1, 0, 0, 0},
+			Info: core.New().Info(),
+			Check: func(wasm []byte, kind wasmhost.Kind) error {
+				_, err := core.Check(wasm, kind)
+				return err
+			},
+			Engine: sync.OnceValues(func() (wasmhost.Engine, error) { return core.New(), nil }),
+		},
+	}
+}
+
+// formatOf tells what a guest file is by its first bytes (WIT-5, WIT-6).
+func (s *staging) formatOf(wasm []byte) (Format, error) {
+	for _, f := range s.host.Formats {
+		if !bytes.HasPrefix(wasm, f.Header) {
+			continue
+		}
+		if f.Missing {
+			return Format{}, &wasmhost.LoadError{Reason: wasmhost.NoEngine}
+		}
+		return f, nil
+	}
+	return Format{}, &wasmhost.LoadError{Reason: wasmhost.BadFormat}
+}
+
+// format returns the format of an implementation, or false.
+func (s *staging) format(implementation string) (Format, bool) {
+	for _, f := range s.host.Formats {
+		if f.Implementation == implementation && !f.Missing {
+			return f, true
+		}
+	}
+	return Format{}, false
+}
+
+// guest is a verified guest: what it is and where its compiled form lies.
+type guest struct {
+	implementation string
+	iface          string
+	compiled       *session.Compiled // nil when no form could be kept
+}
+
+// prepare checks that wasm is a guest of its kind and makes sure that it
+// compiles: by a compiled form that is there and has its recorded hash, or by
+// compiling it (ART-114, ART-128). Hash is the one the bytes were verified by,
+// what the guest's name in a refusal.
+func (s *staging) prepare(ctx context.Context, what string, wasm []byte, hash string, kind wasmhost.Kind) (guest, error) {
+	f, err := s.formatOf(wasm)
+	if err == nil {
+		err = f.Check(wasm, kind)
+	}
+	if err != nil {
+		return guest{}, wasmhost.Refusal(what, kind, err)
+	}
+	g := guest{implementation: f.Implementation, iface: wasmhost.Export(kind)}
+	forms := s.compiledForms()
+	if _, sum, ok := forms.Load(hash, f.Info.Fingerprint); ok {
+		g.compiled = s.form(hash, sum, f.Info.Fingerprint)
+		return g, nil
+	}
+	form, err := compile(ctx, f, wasm, kind)
+	if err != nil {
+		return guest{}, wasmhost.Refusal(what, kind, err)
+	}
+	if form != nil {
+		if sum, ok := forms.Save(hash, f.Info.Fingerprint, form); ok {
+			g.compiled = s.form(hash, sum, f.Info.Fingerprint)
+		}
+	}
+	return g, nil
+}
+
+// compile compiles a guest and returns its form, nil where the engine keeps none.
+func compile(ctx context.Context, f Format, wasm []byte, kind wasmhost.Kind) ([]byte, error) {
+	engine, err := f.Engine()
+	if err != nil {
+		return nil, err
+	}
+	g, err := engine.Compile(ctx, wasm, kind)
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	form, err := g.Form()
+	if err != nil {
+		return nil, nil // the session compiles it again at launch
+	}
+	return form, nil
+}

@@ -1,0 +1,220 @@
+package stage
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mur-capsules/mur/lib/confine"
+	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/manifest"
+	"github.com/mur-capsules/mur/lib/policy"
+	"github.com/mur-capsules/mur/lib/session"
+)
+
+// grant is what one entry holds.
+type grant struct {
+	grant    *policy.Grant // nil: the ceiling, or nothing for a hook
+	warnings []diag.Warning
+	late     error   // a fault of step 24 found while step 15 was done
+	store    string  // name of the state store, or empty
+	config   *string // MURMUR_ARTIFACT_CONFIG
+}
+
+// resolveNetwork parses the allow lists and the scope of the capsule (step 8)
+// and resolves its ceiling but for the read-only paths, which are step 21's.
+func (s *staging) resolveNetwork() error {
+	caps := policy.Capabilities{}
+	if s.capsule.Capabilities != nil {
+		caps = *s.capsule.Capabilities
+	}
+	if caps.Filesystem != nil {
+		f := *caps.Filesystem
+		f.ReadOnly = nil
+		caps.Filesystem = &f
+	}
+	var err error
+	s.policy, err = policy.Resolve(&caps, policy.DefaultFloor)
+	s.grants = make([]grant, len(s.entries()))
+	return err
+}
+
+// nameStores names each entry's state store, creating none (step 10).
+func (s *staging) nameStores() error {
+	for i, e := range s.entries() {
+		if e.Capabilities == nil || e.Capabilities.State == nil {
+			continue
+		}
+		store, err := policy.StoreName(e.Policy(false), s.capsule.Name)
+		if err != nil {
+			return err
+		}
+		s.grants[i].store = store
+	}
+	return nil
+}
+
+// checkEnv refuses names in env.allow that no guest may see (step 13).
+func (s *staging) checkEnv() error { return policy.CheckEnv(s.policy.EnvAllow, s.policy.Env()) }
+
+// lowerConfigs makes each config block JSON (step 14).
+func (s *staging) lowerConfigs() error {
+	for i, e := range s.entries() {
+		if e.Config == nil {
+			continue
+		}
+		text, err := e.Config.JSON()
+		if err != nil {
+			return err
+		}
+		s.grants[i].config = &text
+	}
+	return nil
+}
+
+// resolvePreopens works out what each entry holds. A bad scope is this step's
+// fault (15); any other is lowerGrants' (24).
+func (s *staging) resolvePreopens() error {
+	for i, e := range s.entries() {
+		g := &s.grants[i]
+		g.grant, g.warnings, g.late = policy.Narrow(s.policy, s.capsule.Name, e.Policy(false))
+		if diag.CodeOf(g.late) == "E-CAP-002" {
+			return g.late
+		}
+	}
+	return nil
+}
+
+// lowerGrants raises what step 15 left for step 24.
+func (s *staging) lowerGrants() error {
+	for _, g := range s.grants {
+		if g.late != nil {
+			return g.late
+		}
+		s.warn(g.warnings...)
+	}
+	return nil
+}
+
+// preopens says what of the work folder each guest sees, the script capsule's
+// own component first.
+func preopens(c *manifest.Capsule, ceiling policy.Policy, grants []grant) []confine.Preopen {
+	out := []confine.Preopen{}
+	if !c.Agent() {
+		scope := policyScope(ceiling)
+		out = append(out, preopen("local/"+c.Name, "capsule", &scope))
+	}
+	for i, e := range c.Artifacts {
+		switch g := grants[i].grant; {
+		case e.Role == policy.Skill:
+		case g != nil && g.Records:
+			out = append(out, preopen(e.Name.String(), string(e.Role), nil))
+		case g != nil:
+			out = append(out, preopen(e.Name.String(), string(e.Role), g.FilesystemScope))
+		case e.Role == policy.Hook:
+			out = append(out, preopen(e.Name.String(), string(e.Role), nil))
+		default:
+			scope := policyScope(ceiling)
+			out = append(out, preopen(e.Name.String(), string(e.Role), &scope))
+		}
+	}
+	return out
+}
+
+func policyScope(p policy.Policy) string {
+	if p.FilesystemScope == nil {
+		return "."
+	}
+	return *p.FilesystemScope
+}
+
+func preopen(artifact, role string, scope *string) confine.Preopen {
+	switch {
+	case scope == nil:
+		return confine.Preopen{Artifact: artifact, Role: role, Surface: "nothing"}
+	case *scope == ".":
+		return confine.Preopen{Artifact: artifact, Role: role, Surface: "whole-workdir"}
+	}
+	return confine.Preopen{Artifact: artifact, Role: role, Scope: scope, Surface: "scoped-subtree"}
+}
+
+// makeReport makes the scope report from what was decided (step 16). It runs
+// again when the read-only paths are known.
+func (s *staging) makeReport() error {
+	scope := confine.Scope{
+		Reading: s.reading, Decision: s.decision, Policy: s.policy,
+		Preopens: preopens(s.capsule, s.policy, s.grants),
+		TempDir:  s.records("<session>") + "/" + session.TempDir,
+	}
+	if s.id != "" {
+		scope.TempDir = s.records(s.id) + "/" + session.TempDir
+	}
+	for i, e := range s.entries() {
+		if g := s.grants[i]; g.store != "" {
+			scope.StateStores = append(scope.StateStores, confine.StateStore{
+				Artifact: e.Name.String(), Store: g.store, HostPath: s.home.Join(stateDir(g.store)),
+			})
+		}
+		if s.grants[i].config != nil {
+			scope.ConfiguredArtifacts = append(scope.ConfiguredArtifacts, e.Name.String())
+		}
+	}
+	if f := s.capsule.Exports.Files; f != nil {
+		scope.ExportsFiles = &confine.FilesExport{Root: f.Root, Mode: "read-only", MaxBytes: f.MaxBytes}
+	}
+	if f := s.capsule.Exports.PeerFiles; f != nil {
+		scope.PeerFiles = &confine.PeerExport{Root: f.Root, MaxTTLSecs: f.MaxTTLSecs, MaxBytes: f.MaxBytes}
+	}
+	s.report = confine.Report(scope)
+	return nil
+}
+
+func stateDir(store string) string { return "state/" + store }
+
+// maxSleepTTL is the longest a handle of a staying session may live (MAN-231).
+const maxSleepTTL = 900
+
+// checkExports wants a short life for the peer files of a session that stays
+// (step 17).
+func (s *staging) checkExports() error {
+	f := s.capsule.Exports.PeerFiles
+	if f == nil || s.lifecycle.AfterTask != manifest.AfterSleep || f.MaxTTLSecs != nil && *f.MaxTTLSecs <= maxSleepTTL {
+		return nil
+	}
+	declared := "none is declared"
+	if f.MaxTTLSecs != nil {
+		declared = fmt.Sprintf("%d s are declared", *f.MaxTTLSecs)
+	}
+	const key = "exports.peer_files.max_ttl"
+	return diag.Errorf("E-CAP-008", "%s: with lifecycle.after_task: sleep at most %d s are needed, and %s", key, maxSleepTTL, declared).
+		In("check").About(s.capsule.Subject(key)).Name("declared", declared).Name("ceiling", maxSleepTTL)
+}
+
+// checkRuntimes refuses staged runtimes below the sealed floor (step 18).
+func (s *staging) checkRuntimes() error {
+	if len(s.policy.StagedRuntime) == 0 || s.decision.Declared == policy.Sealed {
+		return nil
+	}
+	var binaries []string
+	for _, g := range s.policy.StagedRuntime {
+		binaries = append(binaries, g.Binary)
+	}
+	const key = "capabilities.shell.staged_runtime"
+	list := strings.Join(binaries, ", ")
+	return diag.Errorf("E-CAP-004", "%s needs the floor sealed, and the floor is %s: %s", key, s.decision.Declared, list).
+		Hint("declare capabilities.containment: sealed").
+		In("check").About(s.capsule.Subject(key)).Name("binaries", list).Name("floor", s.decision.Declared.String())
+}
+
+// lowerReadOnly resolves the read-only paths (step 21).
+func (s *staging) lowerReadOnly() error {
+	f := (*policy.Filesystem)(nil)
+	if s.capsule.Capabilities != nil {
+		f = s.capsule.Capabilities.Filesystem
+	}
+	if f == nil {
+		return nil
+	}
+	var err error
+	s.policy.ReadOnly, err = policy.CheckReadOnly(policy.Place{Key: "capabilities.filesystem.read_only"}, f.ReadOnly)
+	return err
+}

@@ -1,0 +1,93 @@
+package stage
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mur-capsules/mur/lib/artifact"
+	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/names"
+	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/workfs"
+)
+
+// checkToolNames refuses artifacts with the name of a tool the runtime answers
+// itself (steps 6 and 12).
+func (s *staging) checkToolNames() error {
+	for _, e := range s.entries() {
+		if err := session.CheckToolName(e.Name.String(), e.ToolName()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkNames checks the names that become one path segment: the record store
+// while the record is kept, and --context (step 11).
+func (s *staging) checkNames() error {
+	if c := s.capsule.Context; s.agent() && c.Record {
+		if err := names.CheckSegment(c.RecordStore); err != nil {
+			return segmentFault("context.record_store", c.RecordStore, err).About(s.capsule.Subject("context.record_store"))
+		}
+	}
+	if s.opts.Context != "" {
+		if err := names.CheckSegment(s.opts.Context); err != nil {
+			return segmentFault("--context", s.opts.Context, err)
+		}
+	}
+	return nil
+}
+
+func segmentFault(key, value string, reason error) *diag.Error {
+	return diag.Errorf("E-CAP-011", "%s: the value %s %w; one path segment is needed", key, diag.Quote(value), reason).
+		In("check").Name("key", key).Name("value", value)
+}
+
+// ownGuest is a script capsule's component in the project directory.
+type ownGuest struct {
+	path  string // links resolved
+	file  session.StagedFile
+	guest guest
+}
+
+// findComponent finds a script capsule's component: capsule.wasm, else the only
+// *.wasm in the project directory (step 7, ART-21).
+func (s *staging) findComponent() error {
+	if s.agent() {
+		return nil
+	}
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return workfs.Fault(err, "cannot look for the capsule's component")
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			files = append(files, e.Name())
+		}
+	}
+	chosen, _, candidates := artifact.Components(files)
+	if chosen == "" {
+		err := diag.Errorf("E-RUN-004", "%s holds no component for the script capsule: no %s and no other *.wasm", s.dir, artifact.CapsuleName).
+			Hint("build the capsule into %s, or give the manifest an inference block to make it an agent", filepath.Join(s.dir, artifact.CapsuleName))
+		if len(candidates) > 0 {
+			list := strings.Join(candidates, ", ")
+			err = diag.Errorf("E-RUN-004", "%s holds several components and none is called %s: %s", s.dir, artifact.CapsuleName, list).
+				Hint("call the one to run %s, or move the others away", artifact.CapsuleName).Name("candidates", list)
+		}
+		return err.In("check").About(diag.Subject{Kind: diag.Path, Name: s.dir}).Name("directory", s.dir)
+	}
+	path, err := filepath.EvalSymlinks(filepath.Join(s.dir, chosen))
+	if errors.Is(err, fs.ErrNotExist) {
+		return diag.Errorf("E-RUN-004", "%s leads nowhere", filepath.Join(s.dir, chosen)).
+			In("check").Name("directory", s.dir).Name("candidates", chosen)
+	}
+	if err != nil {
+		return workfs.Fault(err, "cannot find the capsule's component")
+	}
+	s.component = &ownGuest{path: path}
+	return nil
+}
