@@ -16,16 +16,17 @@ import (
 // the first import that is not served (WIT-1, WIT-2, WIT-4).
 func check(kind wasmhost.Kind, imports, exports []string, wasi map[string]bool) *wasmhost.LoadError {
 	w, ok := worlds[kind]
-	if !ok {
+	export := wasmhost.Export(kind)
+	if !ok || export == "" {
 		return &wasmhost.LoadError{Reason: wasmhost.BadExport, Name: fmt.Sprintf("what a guest of kind %q exports", kind)}
 	}
-	if !slices.Contains(exports, w.export) {
+	if !slices.Contains(exports, export) {
 		for _, n := range exports {
-			if servedVersion(n) == w.export {
-				return &wasmhost.LoadError{Reason: wasmhost.BadVersion, Name: n, Served: w.export}
+			if sameInterface(n, export) {
+				return &wasmhost.LoadError{Reason: wasmhost.BadVersion, Name: n, Served: export}
 			}
 		}
-		return &wasmhost.LoadError{Reason: wasmhost.BadExport, Name: w.export}
+		return &wasmhost.LoadError{Reason: wasmhost.BadExport, Name: export}
 	}
 	for _, n := range imports {
 		if err := checkImport(w, n, wasi); err != nil {
@@ -36,17 +37,17 @@ func check(kind wasmhost.Kind, imports, exports []string, wasi map[string]bool) 
 }
 
 func checkImport(w world, name string, wasi map[string]bool) *wasmhost.LoadError {
-	base, version, _ := strings.Cut(name, "@")
-	switch {
-	case slices.Contains(w.imports, name), slices.Contains(w.types, name):
-		return nil
-	case wasi[base] && isPreview2(version):
-		return nil
-	case strings.HasPrefix(name, "murmur:"):
-		served := servedVersion(name)
-		if served != "" && (slices.Contains(w.imports, served) || slices.Contains(w.types, served)) {
+	for _, served := range append(slices.Clone(w.imports), w.types...) {
+		switch {
+		case name == served:
+			return nil
+		case sameInterface(name, served):
 			return &wasmhost.LoadError{Reason: wasmhost.BadVersion, Name: name, Served: served}
 		}
+	}
+	base, version, _ := strings.Cut(name, "@")
+	if wasi[base] && isPreview2(version) {
+		return nil
 	}
 	return &wasmhost.LoadError{Reason: wasmhost.BadImport, Name: name}
 }

@@ -2,6 +2,7 @@ package component
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestCheck(t *testing.T) {
 		{wasmhost.Driver, "murmur:text/chunks@0.1.0 murmur:task/task@0.1.0", "murmur:tool/run@0.1.0", "", "", ""},
 		{wasmhost.Tool, "wasi:io/poll@0.2.0 wasi:http/outgoing-handler@0.2.12 wasi:sockets/tcp@0.2.99", "murmur:tool/run@0.1.0", "", "", ""},
 		{wasmhost.Capsule, "murmur:tool-registry/invoke@0.1.0 murmur:artifact-manager/manage@0.1.0 murmur:message/send@0.1.0 murmur:tool/run@0.1.0", "murmur:capsule/run@0.1.0", "", "", ""},
-		{wasmhost.Hook, "murmur:runtime/inference@0.4.0 murmur:runtime/tokens@0.4.0 murmur:task-io/read@0.1.0 murmur:conversation/read@0.2.0", "murmur:hook/lifecycle@0.9.0", "", "", ""},
+		{wasmhost.Hook, "wasi:io/poll@0.2.1", "murmur:hook/lifecycle@0.9.0", "", "", ""},
 
 		{wasmhost.Tool, "", "", wasmhost.BadExport, "murmur:tool/run@0.1.0", ""},
 		{wasmhost.Tool, "", "murmur:capsule/run@0.1.0", wasmhost.BadExport, "murmur:tool/run@0.1.0", ""},
@@ -35,7 +36,9 @@ func TestCheck(t *testing.T) {
 		{wasmhost.Tool, "murmur:tool-registry/invoke@0.1.0", "murmur:tool/run@0.1.0", wasmhost.BadImport, "murmur:tool-registry/invoke@0.1.0", ""},
 		{wasmhost.Capsule, "murmur:task/task@0.1.0", "murmur:capsule/run@0.1.0", wasmhost.BadImport, "murmur:task/task@0.1.0", ""},
 		{wasmhost.Capsule, "murmur:process/spawn@0.1.0", "murmur:capsule/run@0.1.0", wasmhost.BadImport, "murmur:process/spawn@0.1.0", ""},
-		{wasmhost.Hook, "murmur:runtime/inference@0.3.0", "murmur:hook/lifecycle@0.9.0", wasmhost.BadVersion, "murmur:runtime/inference@0.3.0", "murmur:runtime/inference@0.4.0"},
+		{wasmhost.Capsule, "murmur:tool/run@0.2.0", "murmur:capsule/run@0.1.0", wasmhost.BadVersion, "murmur:tool/run@0.2.0", "murmur:tool/run@0.1.0"},
+		{wasmhost.Hook, "murmur:runtime/inference@0.4.0", "murmur:hook/lifecycle@0.9.0", wasmhost.BadImport, "murmur:runtime/inference@0.4.0", ""},
+		{wasmhost.Hook, "", "murmur:hook/lifecycle@0.8.0", wasmhost.BadVersion, "murmur:hook/lifecycle@0.8.0", "murmur:hook/lifecycle@0.9.0"},
 		{wasmhost.Tool, "wasi:io/poll@0.3.0", "murmur:tool/run@0.1.0", wasmhost.BadImport, "wasi:io/poll@0.3.0", ""},
 		{wasmhost.Tool, "wasi:io/poll@0.2.0-rc-2023-11-10", "murmur:tool/run@0.1.0", wasmhost.BadImport, "wasi:io/poll@0.2.0-rc-2023-11-10", ""},
 		{wasmhost.Tool, "wasi:io/poll", "murmur:tool/run@0.1.0", wasmhost.BadImport, "wasi:io/poll", ""},
@@ -74,11 +77,38 @@ func TestCheckFuncs(t *testing.T) {
 		{ifChunks, map[string]string{"emit-chunk": "func(chunk: string)"}, false, ""},
 		{ifChunks, map[string]string{"emit-chunk": "func(chunk: u32)"}, false, ifChunks + "#emit-chunk"},
 		{ifChunks, map[string]string{"emit": "func()"}, false, ifChunks + "#emit"},
-		{ifLifecycle, map[string]string{"on-stage": "func()"}, true, ""},
+		{wasmhost.Export(wasmhost.Hook), map[string]string{"on-stage": "func()"}, true, ""},
 	} {
 		err := checkFuncs(tc.iface, tc.have, tc.export)
 		if tc.name == "" && err != nil || tc.name != "" && (err == nil || err.Name != tc.name) {
 			t.Errorf("%s %v: %v", tc.iface, tc.have, err)
+		}
+	}
+}
+
+// TestOneTable: what is linked here is what the product says it serves, and
+// each import of a kind has a signature. WIT-3, WIT-8
+func TestOneTable(t *testing.T) {
+	served := wasmhost.Served()
+	for kind, w := range worlds {
+		for _, n := range append(w.imports, w.types...) {
+			if !slices.Contains(served, n) || signatures[n] == nil {
+				t.Errorf("%s imports %s, which is not in the table", kind, n)
+			}
+		}
+	}
+	linked := map[string]bool{}
+	for _, it := range append(toolInterfaces(), capsuleInterfaces()...) {
+		linked[it.Name] = true
+		for f := range it.Funcs {
+			if signatures[it.Name][f] == "" {
+				t.Errorf("%s#%s has no signature", it.Name, f)
+			}
+		}
+	}
+	for _, n := range served {
+		if n != wasmhost.Export(wasmhost.Tool) && n != wasmhost.Export(wasmhost.Capsule) && !linked[n] && n != "murmur:core@0.1.0" {
+			t.Errorf("%s is said to be served and is not linked", n)
 		}
 	}
 }

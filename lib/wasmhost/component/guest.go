@@ -22,8 +22,8 @@ type guest struct {
 }
 
 func (g *guest) prepare() error {
-	w := worlds[g.kind]
-	if err := checkFuncs(w.export, g.c.ExportFuncs(w.export), true); err != nil {
+	w, export := worlds[g.kind], g.Interface()
+	if err := checkFuncs(export, g.c.ExportFuncs(export), true); err != nil {
 		return err
 	}
 	for _, n := range w.imports {
@@ -39,16 +39,16 @@ func (g *guest) prepare() error {
 	if g.kind == wasmhost.Hook {
 		return nil
 	}
-	run, err := g.c.Index(w.export, "run")
+	run, err := g.c.Index(export, "run")
 	if err != nil {
-		return &wasmhost.LoadError{Reason: wasmhost.BadExport, Name: w.export + "#run", Err: err}
+		return &wasmhost.LoadError{Reason: wasmhost.BadExport, Name: export + "#run", Err: err}
 	}
 	g.run = run
 	return nil
 }
 
 // Interface is the export the guest's kind asks for.
-func (g *guest) Interface() string { return worlds[g.kind].export }
+func (g *guest) Interface() string { return wasmhost.Export(g.kind) }
 
 // Form returns native code for Engine.Load.
 func (g *guest) Form() ([]byte, error) { return g.c.Serialize() }

@@ -28,16 +28,11 @@ const (
 const (
 	ifToolRun    = "murmur:tool/run@0.1.0"
 	ifCapsuleRun = "murmur:capsule/run@0.1.0"
-	ifLifecycle  = "murmur:hook/lifecycle@0.9.0"
 	ifInvoke     = "murmur:tool-registry/invoke@0.1.0"
 	ifManage     = "murmur:artifact-manager/manage@0.1.0"
 	ifSend       = "murmur:message/send@0.1.0"
 	ifTask       = "murmur:task/task@0.1.0"
 	ifChunks     = "murmur:text/chunks@0.1.0"
-	ifInference  = "murmur:runtime/inference@0.4.0"
-	ifTokens     = "murmur:runtime/tokens@0.4.0"
-	ifTaskRead   = "murmur:task-io/read@0.1.0"
-	ifConvRead   = "murmur:conversation/read@0.2.0"
 )
 
 // signatures holds the functions of every interface that this package calls or
@@ -63,34 +58,26 @@ var signatures = map[string]funcs{
 	},
 }
 
-// world is what one kind of guest exports and may import from murmur packages
-// (WIT-24, WIT-25). types are interfaces imported for their types alone.
+// world is what one kind of guest may import from murmur packages (WIT-24,
+// WIT-25). types are interfaces imported for their types alone. What a kind
+// exports is wasmhost.Export.
 type world struct {
-	export  string
 	imports []string
 	types   []string
 }
 
+// worlds has no imports for hooks: nothing here serves those yet, so a hook
+// that asks for one is refused by name.
 var worlds = map[wasmhost.Kind]world{
-	wasmhost.Tool:    {export: ifToolRun, imports: []string{ifChunks, ifTask}},
-	wasmhost.Driver:  {export: ifToolRun, imports: []string{ifChunks, ifTask}},
-	wasmhost.Capsule: {export: ifCapsuleRun, imports: []string{ifInvoke, ifManage, ifSend}, types: []string{ifToolRun}},
-	wasmhost.Hook: {export: ifLifecycle, imports: []string{ifInference, ifTokens, ifTaskRead, ifConvRead},
-		types: []string{ifLifecycle}},
+	wasmhost.Tool:    {imports: []string{ifChunks, ifTask}},
+	wasmhost.Driver:  {imports: []string{ifChunks, ifTask}},
+	wasmhost.Capsule: {imports: []string{ifInvoke, ifManage, ifSend}, types: []string{ifToolRun}},
+	wasmhost.Hook:    {},
 }
 
-// servedVersion returns the one name at which an interface of a murmur package
-// exists, given a name with or without a version; "" when there is none.
-func servedVersion(name string) string {
-	base, _, _ := strings.Cut(name, "@")
-	for _, w := range worlds {
-		for _, list := range [][]string{{w.export}, w.imports, w.types} {
-			for _, n := range list {
-				if b, _, _ := strings.Cut(n, "@"); b == base {
-					return n
-				}
-			}
-		}
-	}
-	return ""
+// sameInterface reports whether two names differ in nothing but the version.
+func sameInterface(a, b string) bool {
+	a, _, _ = strings.Cut(a, "@")
+	b, _, _ = strings.Cut(b, "@")
+	return a == b
 }

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	_ "github.com/bytecodealliance/wasmtime-go/v44" // brings libwasmtime.a and its link flags
@@ -26,6 +27,21 @@ const Available = true
 const settings = "component-model epoch memory-creator no-cow max-stack=524288 -threads -memory64"
 
 const maxStack = 512 << 10
+
+// needStack is the least stack of a thread: a capsule's guest and that of a tool
+// it invokes with maxStack each, and the host between them.
+const needStack = 2 << 20
+
+// checkStack refuses to run guests on threads whose stack a guest could exhaust
+// before the library stops it: that would end the process. The C library gives
+// new threads the soft limit of the process's start.
+func checkStack() error {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_STACK, &l); err == nil && l.Cur < needStack {
+		return fmt.Errorf("the stack limit is %d KiB and guests need %d KiB: raise it with ulimit -s", l.Cur>>10, needStack>>10)
+	}
+	return nil
+}
 
 // Settings describes, for a fingerprint, every setting of NewEngine that is not
 // the library's default.
@@ -77,6 +93,9 @@ type Engine struct {
 
 // NewEngine returns an engine. Close it after all that was made from it.
 func NewEngine() (*Engine, error) {
+	if err := checkStack(); err != nil {
+		return nil, err
+	}
 	p := C.wh_engine_new(maxStack)
 	if p == nil {
 		return nil, errors.New("the component engine does not start")

@@ -4,6 +4,7 @@ package wasmtime
 
 import (
 	"context"
+	"syscall"
 	"testing"
 )
 
@@ -39,5 +40,26 @@ func TestForms(t *testing.T) {
 	}
 	if _, err := engine.Compile([]byte("\x00asm")); err == nil {
 		t.Error("a header compiles")
+	}
+}
+
+// With too little stack an engine is refused instead of a process lost.
+func TestSmallStack(t *testing.T) {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_STACK, &l); err != nil {
+		t.Skip("needs RLIMIT_STACK")
+	}
+	small := l
+	small.Cur = 512 << 10
+	if err := syscall.Setrlimit(syscall.RLIMIT_STACK, &small); err != nil {
+		t.Skip("can not lower RLIMIT_STACK")
+	}
+	e, err := NewEngine()
+	if restore := syscall.Setrlimit(syscall.RLIMIT_STACK, &l); restore != nil {
+		t.Fatal(restore)
+	}
+	if err == nil {
+		e.Close()
+		t.Error("an engine starts with 512 KiB of stack")
 	}
 }
