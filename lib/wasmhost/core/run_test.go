@@ -5,17 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/core"
-	"github.com/mur-capsules/mur/lib/wasmhost/outbound"
 )
 
 // WIT-46, WIT-51, WIT-62, WIT-63
@@ -68,76 +64,6 @@ func TestChunksAndInput(t *testing.T) {
 	in.Imports.RequestInput = func(context.Context, string) (string, error) { return "", none }
 	if f := faultOf(t, context.Background(), in, do{"do": "ask"}); f.Cause != wasmhost.Trapped || !errors.Is(f, none) {
 		t.Errorf("no answer: %v", f)
-	}
-}
-
-// WIT-41, WIT-42, CON-266
-func TestHTTP(t *testing.T) {
-	slow := make(chan struct{})
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Test", "yes")
-		switch r.URL.Path {
-		case "/moved":
-			http.Redirect(w, r, "http://elsewhere.invalid/", http.StatusFound)
-		case "/slow":
-			select {
-			case <-slow:
-			case <-r.Context().Done():
-			}
-		case "/drip":
-			fmt.Fprint(w, "begun")
-			w.(http.Flusher).Flush()
-			select {
-			case <-slow:
-			case <-r.Context().Done():
-			}
-		case "/post":
-			b := new(bytes.Buffer)
-			b.ReadFrom(r.Body)
-			fmt.Fprint(w, r.Method, " ", b, " ", r.Header["X-Own"], r.Header["X-Murmur-Task-Origin"])
-		default:
-			fmt.Fprint(w, "hello")
-		}
-	}))
-	defer srv.Close()
-	defer close(slow)
-	rule, err := policy.ParseRule(srv.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := outbound.New(policy.Rules{rule}, outbound.Options{})
-	defer client.Close()
-	in := instance()
-	in.HTTP = client
-	for _, tt := range []struct {
-		d    do
-		want string
-	}{
-		{do{"do": "get", "url": srv.URL + "/"}, "200 yes hello"},
-		{do{"do": "post", "url": srv.URL + "/post", "text": "body", "args": []string{"X-Own", "1", "X-Murmur-Task-Origin", "user"}}, "POST body [1] []"},
-		{do{"do": "timeout", "url": srv.URL + "/slow", "n": 50}, "timed out"},
-		{do{"do": "open17", "url": srv.URL + "/"}, "16 too large: 16 responses are open already"},
-	} {
-		if got := run(t, in, tt.d); got != tt.want {
-			t.Errorf("%v: %q, want %q", tt.d, got, tt.want)
-		}
-	}
-	for _, url := range []string{srv.URL + "/moved", "http://127.0.0.1:1/", strings.Replace(srv.URL, "127.0.0.1", "localhost", 1), strings.Replace(srv.URL, "http:", "https:", 1)} {
-		if got := run(t, in, do{"do": "get", "url": url}); !strings.Contains(got, "denied by policy") {
-			t.Errorf("%s: %q", url, got)
-		}
-	}
-	in.HTTP = nil
-	if got := run(t, in, do{"do": "get", "url": srv.URL}); !strings.Contains(got, "denied by policy") {
-		t.Errorf("without a network: %q", got)
-	}
-	in.HTTP = client
-	in.Limits.Deadline = 200 * time.Millisecond
-	for _, path := range []string{"/slow", "/drip"} {
-		start := time.Now()
-		if f := faultOf(t, context.Background(), in, do{"do": "get", "url": srv.URL + path}); f.Cause != wasmhost.DeadlinePassed || time.Since(start) > time.Second {
-			t.Errorf("%s: %v after %v", path, f, time.Since(start))
-		}
 	}
 }
 

@@ -3,14 +3,12 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sort"
@@ -18,16 +16,13 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/guest"
-	"github.com/mur-capsules/mur/lib/guest/guesthttp"
 )
 
 type request struct {
-	Do   string   `json:"do"`
-	Path string   `json:"path"`
-	Text string   `json:"text"`
-	URL  string   `json:"url"`
-	N    int      `json:"n"`
-	Args []string `json:"args"`
+	Do   string `json:"do"`
+	Path string `json:"path"`
+	Text string `json:"text"`
+	N    int    `json:"n"`
 }
 
 var actions = map[string]func(request) (string, error){
@@ -98,46 +93,6 @@ var actions = map[string]func(request) (string, error){
 		time.Sleep(time.Duration(r.N) * time.Millisecond)
 		return "slept", nil
 	},
-	"get": func(r request) (string, error) {
-		resp, err := http.Get(r.URL)
-		if err != nil {
-			return "", err
-		}
-		defer resp.Body.Close()
-		b, err := io.ReadAll(resp.Body)
-		return fmt.Sprintf("%d %s %s", resp.StatusCode, resp.Header.Get("X-Test"), b), err
-	},
-	"post": func(r request) (string, error) {
-		req, err := http.NewRequest("POST", r.URL, strings.NewReader(r.Text))
-		if err != nil {
-			return "", err
-		}
-		for i := 0; i+1 < len(r.Args); i += 2 {
-			req.Header.Add(r.Args[i], r.Args[i+1])
-		}
-		resp, err := http.DefaultTransport.RoundTrip(req)
-		if err != nil {
-			return "", err
-		}
-		defer resp.Body.Close()
-		b, err := io.ReadAll(resp.Body)
-		return string(b), err
-	},
-	"timeout": func(r request) (string, error) {
-		_, err := (guesthttp.Transport{Timeout: time.Duration(r.N) * time.Millisecond}).RoundTrip(newGet(r.URL))
-		if errors.Is(err, guest.ErrTimeout) {
-			return "timed out", nil
-		}
-		return "", fmt.Errorf("not a time-out: %w", err)
-	},
-	"open17": func(r request) (string, error) {
-		for i := range 17 {
-			if _, err := (guesthttp.Transport{}).RoundTrip(newGet(r.URL)); err != nil {
-				return fmt.Sprintf("%d %v", i, err), nil
-			}
-		}
-		return "17", nil
-	},
 	"chunk": func(r request) (string, error) {
 		return "", errors.Join(guest.EmitText(r.Text), guest.EmitThinking(r.Text+"?"))
 	},
@@ -177,11 +132,6 @@ var actions = map[string]func(request) (string, error){
 	},
 }
 
-func newGet(url string) *http.Request {
-	req, _ := http.NewRequestWithContext(context.Background(), "GET", url, nil)
-	return req
-}
-
 var sink int
 
 //go:noinline
@@ -208,7 +158,6 @@ func run(in guest.Input) guest.Result {
 }
 
 func main() {
-	guesthttp.Use()
 	if len(os.Args) > 1 && os.Args[1] == "capsule-run" {
 		guest.Capsule(func() error {
 			res := run(guest.Input{Data: ptr(os.Getenv("DO"))})
