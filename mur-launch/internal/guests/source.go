@@ -15,22 +15,27 @@ import (
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/store"
 	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/lib/wasmhost/component"
 	"github.com/mur-capsules/mur/lib/wasmhost/core"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
 
 // Source serves one session. It is safe for concurrent use.
 type Source struct {
-	doc *session.Document
+	doc   *session.Document
+	forms *store.Compiled
 
 	mu      sync.Mutex
 	engines map[string]wasmhost.Engine
 }
 
 // NewSource makes a Source. Close it after the guests it led to.
-func NewSource(doc *session.Document) *Source {
-	return &Source{doc: doc, engines: map[string]wasmhost.Engine{}}
+func NewSource(doc *session.Document, home workfs.Home) *Source {
+	return &Source{
+		doc: doc, forms: store.OpenCompiled(home, doc.Directories.Work.Path), engines: map[string]wasmhost.Engine{},
+	}
 }
 
 // Close ends the engines that were started.
@@ -64,13 +69,14 @@ func start(implementation string) (wasmhost.Engine, error) {
 	if implementation == session.ImplCore {
 		return core.New(), nil
 	}
-	return nil, &wasmhost.LoadError{Reason: wasmhost.NoEngine}
+	return component.New()
 }
 
 // Form returns the bytes of a compiled form when they are this user's and have
-// the recorded hash.
-func (s *Source) Form(c *session.Compiled) ([]byte, bool) {
-	return nil, false
+// both the hash recorded beside them and the document's (ART-134).
+func (s *Source) Form(source string, c *session.Compiled) ([]byte, bool) {
+	code, sum, ok := s.forms.Load(source, c.Fingerprint)
+	return code, ok && sum == c.SHA256
 }
 
 // Archive returns the bytes of an entry of an archive.

@@ -55,6 +55,9 @@ func Run(ctx context.Context, env cli.Env, o Options) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := unserved(doc); err != nil {
+		return nil, err
+	}
 	lock, err := doc.Take()
 	if err != nil {
 		return nil, err

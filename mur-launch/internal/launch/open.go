@@ -67,7 +67,7 @@ func (l *launching) openRest(ctx context.Context) (err error) {
 	if l.environ, err = environment(l.env.Environ, l.doc.EnvFile, l.opt.NoEnvFile); err != nil {
 		return err
 	}
-	l.source = guests.NewSource(l.doc)
+	l.source = guests.NewSource(l.doc, l.home)
 	return ctx.Err()
 }
 
@@ -89,10 +89,26 @@ func unsupported(doc *session.Document) error {
 		return diag.Errorf("E-RUN-020", "this mur-launch takes no spawner lifeline: a delegated script capsule can not be run").
 			In("launch").Name("variable", "MURMUR_SPAWNER").Name("reason", "not served")
 	}
-	for _, a := range doc.Artifacts {
-		if a.Gateway != nil {
-			return diag.Errorf("E-RUN-025", "%s@%s has a gateway, and this mur-launch attaches no credentials to requests", a.Name, a.Version).
-				In("launch").Name("artifact", a.Name+"@"+a.Version)
+	return nil
+}
+
+// unserved refuses, before anything is touched, a document that asks for what
+// this launch does not do and that would hold less back without it.
+func unserved(doc *session.Document) error {
+	p := doc.Policy
+	for _, c := range []struct {
+		asked bool
+		field string
+	}{
+		{len(doc.Gateways) > 0, "gateways"},
+		{len(p.ReadOnly) > 0, "policy.read_only"},
+		{len(p.ShellAllow) > 0, "policy.shell_allow"},
+		{len(p.SpawnAllow) > 0, "policy.spawn_allow"},
+		{len(p.PeerFetchAllow) > 0, "policy.peer_fetch_allow"},
+	} {
+		if c.asked {
+			return diag.Errorf("E-STG-101", "the staged session %s asks for what this mur-launch does not serve: %s", doc.SessionID, c.field).
+				In("launch").Name("field", c.field)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mur-capsules/mur/lib/diag"
@@ -73,7 +74,7 @@ func (l *launching) capsule(ctx context.Context, result *resultFile) error {
 	who := l.doc.Capsule.Artifact + "@" + l.doc.Capsule.Version
 	guest, err := guests.Capsule(ctx, &l.doc.Capsule)
 	if err != nil {
-		return tools.Explain(who, err, grant.Limits)
+		return tools.Explain(who, wasmhost.Capsule, err, grant.Limits)
 	}
 	dirs, err := folders.Open(grant)
 	if err != nil {
@@ -89,9 +90,21 @@ func (l *launching) capsule(ctx context.Context, result *resultFile) error {
 		Imports: wasmhost.Imports{Invoke: desk.Invoke, Artifacts: desk.Manager()},
 	})
 	if err != nil {
-		return tools.Explain(who, err, grant.Limits)
+		return tools.Explain(who, wasmhost.Capsule, shown(err), grant.Limits)
 	}
 	return nil
+}
+
+// shown is a capsule's fault without its standard error, which was passed on as
+// it came.
+func shown(err error) error {
+	var f *wasmhost.Fault
+	if !errors.As(err, &f) {
+		return err
+	}
+	without := *f
+	without.Stderr = ""
+	return &without
 }
 
 // seal signs the trace; that it can not be sealed changes nothing (TRC-115).

@@ -116,7 +116,7 @@ func (d *Desk) runTool(ctx context.Context, a *session.Artifact, in wasmhost.Too
 	}
 	guest, err := d.guests.Artifact(ctx, a)
 	if err != nil {
-		return wasmhost.ToolResult{}, refusal{Explain(who, err, grant.Limits)}
+		return wasmhost.ToolResult{}, refusal{Explain(who, wasmhost.Tool, err, grant.Limits)}
 	}
 	dirs, err := d.folders.Open(grant)
 	if err != nil {
@@ -139,7 +139,7 @@ func (d *Desk) runTool(ctx context.Context, a *session.Artifact, in wasmhost.Too
 			return wasmhost.ToolResult{}, rerr
 		}
 	}
-	return wasmhost.ToolResult{}, refusal{Explain(who, err, grant.Limits)}
+	return wasmhost.ToolResult{}, refusal{Explain(who, wasmhost.Tool, err, grant.Limits)}
 }
 
 // record writes a line; a line that can not be written ends the session.

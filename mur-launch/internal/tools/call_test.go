@@ -65,7 +65,7 @@ func TestExplain(t *testing.T) {
 		{diag.Errorf("E-STG-102", "changed"), "E-STG-102", "changed"},
 		{errors.New("odd"), "E-RUN-001", "local/x@1: odd"},
 	} {
-		got := Explain("local/x@1", c.err, limits)
+		got := Explain("local/x@1", wasmhost.Tool, c.err, limits)
 		if got.Code != c.code || !strings.Contains(got.Message, c.says) {
 			t.Errorf("%v: got %s %q, want %s with %q", c.err, got.Code, got.Message, c.code, c.says)
 		}

@@ -86,7 +86,7 @@ func (s source) Archive(f *session.File, entry string) ([]byte, error) {
 	return []byte(s.bytes[entry]), nil
 }
 func (s source) File(f *session.File) ([]byte, error) { return []byte(s.bytes[f.Path]), nil }
-func (s source) Form(c *session.Compiled) ([]byte, bool) {
+func (s source) Form(_ string, c *session.Compiled) ([]byte, bool) {
 	b, ok := s.bytes[c.Path]
 	return []byte(b), ok
 }

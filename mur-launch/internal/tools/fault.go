@@ -12,14 +12,13 @@ import (
 // diagnostic a person and a program read: which guest, which of the reasons,
 // and for a limit the manifest key with its value (DIA-79, TOL-29). Who is the
 // guest's name@version.
-func Explain(who string, err error, l wasmhost.Limits) *diag.Error {
+func Explain(who string, kind wasmhost.Kind, err error, l wasmhost.Limits) *diag.Error {
 	var coded *diag.Error
 	if errors.As(err, &coded) {
 		return coded
 	}
-	var load *wasmhost.LoadError
-	if errors.As(err, &load) {
-		return explainLoad(who, load)
+	if errors.As(wasmhost.Refusal(who, kind, err), &coded) {
+		return coded
 	}
 	e := diag.Errorf("E-RUN-001", "%s: %w", who, err).Name("guest", who)
 	var f *wasmhost.Fault
@@ -49,21 +48,6 @@ func limitValue(key string, l wasmhost.Limits) string {
 		return fmt.Sprintf(" (%d instances)", l.Instances)
 	}
 	return ""
-}
-
-func explainLoad(who string, err *wasmhost.LoadError) *diag.Error {
-	code := diag.Code("E-RUN-001")
-	switch err.Reason {
-	case wasmhost.BadImport:
-		code = "E-RUN-002"
-	case wasmhost.NoEngine:
-		code = "E-RUN-105"
-	}
-	e := diag.Errorf(code, "%s %w", who, err).Name("guest", who).Name("reason", string(err.Reason))
-	if err.Name != "" {
-		e.Name("interface", err.Name)
-	}
-	return e
 }
 
 // refusal is a diagnostic as a guest and a line of the trace read it: one text

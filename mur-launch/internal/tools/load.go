@@ -19,7 +19,8 @@ type Source interface {
 	// has no use for that engine.
 	Engine(implementation string) (wasmhost.Engine, error)
 	// Form returns the bytes of a compiled form that may be loaded, or false.
-	Form(c *session.Compiled) ([]byte, bool)
+	// Source is the hash of the archive or file the form was compiled from.
+	Form(source string, c *session.Compiled) ([]byte, bool)
 	// Archive returns the bytes of one entry of an archive.
 	Archive(f *session.File, entry string) ([]byte, error)
 	// File returns the bytes of a file.
@@ -61,25 +62,37 @@ func (g *Guests) Close() error {
 
 // Artifact returns the guest of a declared tool.
 func (g *Guests) Artifact(ctx context.Context, a *session.Artifact) (wasmhost.Guest, error) {
-	return g.load(ctx, a.Name, a.Implementation, wasmhost.Tool, a.Compiled, a.Payload.SHA256, func() ([]byte, error) {
-		return g.source.Archive(a.Archive, a.Payload.Entry)
+	return g.load(ctx, a.Name, origin{
+		implementation: a.Implementation, kind: wasmhost.Tool,
+		form: a.Compiled, source: a.Archive.SHA256, sum: a.Payload.SHA256,
+		wasm: func() ([]byte, error) { return g.source.Archive(a.Archive, a.Payload.Entry) },
 	})
 }
 
 // Capsule returns the guest of a script capsule.
 func (g *Guests) Capsule(ctx context.Context, c *session.Capsule) (wasmhost.Guest, error) {
-	read, sum := func() ([]byte, error) { return g.source.File(c.Component) }, ""
+	o := origin{implementation: *c.Implementation, kind: wasmhost.Capsule, form: c.Compiled}
 	if c.Component != nil {
-		sum = c.Component.SHA256
+		o.source, o.sum = c.Component.SHA256, c.Component.SHA256
+		o.wasm = func() ([]byte, error) { return g.source.File(c.Component) }
 	} else {
-		sum = c.Payload.SHA256
-		read = func() ([]byte, error) { return g.source.Archive(c.Archive, c.Payload.Entry) }
+		o.source, o.sum = c.Archive.SHA256, c.Payload.SHA256
+		o.wasm = func() ([]byte, error) { return g.source.Archive(c.Archive, c.Payload.Entry) }
 	}
-	return g.load(ctx, "", *c.Implementation, wasmhost.Capsule, c.Compiled, sum, read)
+	return g.load(ctx, "", o)
 }
 
-func (g *Guests) load(ctx context.Context, key, implementation string, kind wasmhost.Kind,
-	form *session.Compiled, sum string, wasm func() ([]byte, error)) (wasmhost.Guest, error) {
+// origin says where one guest comes from.
+type origin struct {
+	implementation string
+	kind           wasmhost.Kind
+	form           *session.Compiled      // nil for none
+	source         string                 // hash of the archive or file
+	sum            string                 // hash of the guest's own bytes
+	wasm           func() ([]byte, error) // these bytes
+}
+
+func (g *Guests) load(ctx context.Context, key string, o origin) (wasmhost.Guest, error) {
 	g.mu.Lock()
 	l := g.loaded[key]
 	if l == nil {
@@ -87,34 +100,31 @@ func (g *Guests) load(ctx context.Context, key, implementation string, kind wasm
 		g.loaded[key] = l
 	}
 	g.mu.Unlock()
-	l.once.Do(func() {
-		l.guest, l.err = g.make(ctx, implementation, kind, form, sum, wasm)
-	})
+	l.once.Do(func() { l.guest, l.err = g.make(ctx, o) })
 	return l.guest, l.err
 }
 
 // make prefers the compiled form, which is an optimisation: one that can not be
 // had or loaded is compiled again from the verified bytes (SES-92, ART-134).
-func (g *Guests) make(ctx context.Context, implementation string, kind wasmhost.Kind,
-	form *session.Compiled, sum string, wasm func() ([]byte, error)) (wasmhost.Guest, error) {
-	engine, err := g.source.Engine(implementation)
+func (g *Guests) make(ctx context.Context, o origin) (wasmhost.Guest, error) {
+	engine, err := g.source.Engine(o.implementation)
 	if err != nil {
 		return nil, err
 	}
-	if form != nil && form.Fingerprint == engine.Info().Fingerprint {
-		if code, ok := g.source.Form(form); ok {
-			if guest, err := engine.Load(ctx, code, kind); err == nil {
+	if o.form != nil && o.form.Fingerprint == engine.Info().Fingerprint {
+		if code, ok := g.source.Form(o.source, o.form); ok {
+			if guest, err := engine.Load(ctx, code, o.kind); err == nil {
 				return guest, nil
 			}
 		}
 	}
-	code, err := wasm()
+	code, err := o.wasm()
 	if err != nil {
 		return nil, err
 	}
-	if got := sha256.Sum256(code); hex.EncodeToString(got[:]) != sum {
-		return nil, diag.Errorf("E-STG-102", "the guest's bytes are not the ones staged: their hash was %s and is %x", sum, got).
-			Name("expected", sum).Name("found", hex.EncodeToString(got[:]))
+	if got := sha256.Sum256(code); hex.EncodeToString(got[:]) != o.sum {
+		return nil, diag.Errorf("E-STG-102", "the guest's bytes are not the ones staged: their hash was %s and is %x", o.sum, got).
+			Name("expected", o.sum).Name("found", hex.EncodeToString(got[:]))
 	}
-	return engine.Compile(ctx, code, kind)
+	return engine.Compile(ctx, code, o.kind)
 }
