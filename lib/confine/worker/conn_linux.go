@@ -8,13 +8,8 @@ package worker
 import "C"
 
 import (
-	"errors"
-	"fmt"
-	"os"
 	"syscall"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // Name is the argv[0] under which the program becomes a worker.
@@ -49,53 +44,18 @@ func (e *StepError) Error() string { return e.Step + ": " + e.Errno.Error() }
 // Unwrap returns the system's error.
 func (e *StepError) Unwrap() error { return e.Errno }
 
-// ErrGone is the error of a worker that has ended by itself (CON-284).
-var ErrGone = errors.New("the worker has ended")
-
-// Socketpair returns the two ends a worker is spoken through: ours, and the one
-// to be the worker's descriptor 3.
-func Socketpair() (ours, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("socket pair: %w", err)
-	}
-	// The worker reads with blocking calls; only our end goes to Go's poller.
-	if err := unix.SetNonblock(fds[1], false); err != nil {
-		return nil, nil, fmt.Errorf("socket pair: %w", err)
-	}
-	return os.NewFile(uintptr(fds[0]), "worker"), os.NewFile(uintptr(fds[1]), "worker"), nil
-}
-
 func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
 
-// send writes one packet with descriptors.
-func (w *Worker) send(packet []byte, fds ...int) error {
-	var oob []byte
-	if len(fds) > 0 {
-		oob = unix.UnixRights(fds...)
+// Failure reads the packet with which the program, as worker or holder, says that
+// it could not set itself up.
+func Failure(p []byte) (*StepError, bool) {
+	var a C.struct_mur_answer
+	if len(p) != int(unsafe.Sizeof(a)) {
+		return nil, false
 	}
-	var err error
-	ctlErr := w.raw.Write(func(fd uintptr) bool {
-		err = unix.Sendmsg(int(fd), packet, oob, nil, unix.MSG_NOSIGNAL)
-		return err != unix.EAGAIN
-	})
-	if ctlErr != nil {
-		return ErrGone
+	copy(bytesOf(&a), p)
+	if a.kind != C.MUR_FAILED {
+		return nil, false
 	}
-	if err == unix.EPIPE || err == unix.ECONNRESET {
-		return ErrGone
-	}
-	return err
-}
-
-// receive reads one packet into buf.
-func (w *Worker) receive(buf []byte) (n int, err error) {
-	ctlErr := w.raw.Read(func(fd uintptr) bool {
-		n, _, _, _, err = unix.Recvmsg(int(fd), buf, nil, 0)
-		return err != unix.EAGAIN
-	})
-	if ctlErr != nil || n == 0 || err != nil {
-		return 0, ErrGone
-	}
-	return n, nil
+	return &StepError{Step: steps[uint32(a.step)], Errno: syscall.Errno(a.err)}, true
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mur-capsules/mur/lib/confine/packet"
 )
 
 // Namespaces are what a spawned worker gets of its own.
@@ -29,15 +31,10 @@ type Namespaces struct {
 // up all of them before it is ready.
 var capabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID}
 
-// Spawn re-executes this program as a worker with an empty environment and
-// returns our end of its socket and its process. The process dies with the
-// calling program. The caller waits for the process after it closed the socket.
-func Spawn(ns Namespaces) (*os.File, *os.Process, error) {
-	ours, theirs, err := Socketpair()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer theirs.Close()
+// Spawn re-executes this program as a worker that speaks through theirs, with an
+// empty environment. The worker ends when the other end of the socket closes;
+// the caller waits for the process.
+func Spawn(theirs *os.File, ns Namespaces) (*os.Process, error) {
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{Name}, Env: []string{}, ExtraFiles: []*os.File{theirs}, Stderr: os.Stderr}
 	attr := &syscall.SysProcAttr{}
 	if ns.User {
@@ -56,18 +53,22 @@ func Spawn(ns Namespaces) (*os.File, *os.Process, error) {
 		attr.UseCgroupFD, attr.CgroupFD = true, ns.CgroupFD
 	}
 	cmd.SysProcAttr = attr
-	// exec.Cmd would copy a Stderr that is no file in a goroutine; it is one.
 	if err := cmd.Start(); err != nil {
-		ours.Close()
-		return nil, nil, fmt.Errorf("start worker: %w", err)
+		return nil, fmt.Errorf("start worker: %w", err)
 	}
-	return ours, cmd.Process, nil
+	return cmd.Process, nil
 }
 
 // Start spawns a worker and sets it up; Stop ends it.
 func Start(ctx context.Context, ns Namespaces, s Setup) (*Process, error) {
-	ours, proc, err := Spawn(ns)
+	ours, theirs, err := packet.Pair()
 	if err != nil {
+		return nil, err
+	}
+	proc, err := Spawn(theirs, ns)
+	theirs.Close()
+	if err != nil {
+		ours.Close()
 		return nil, err
 	}
 	w, err := Attach(ctx, ours, s)

@@ -522,7 +522,6 @@ static void serve(void) {
 void mur_worker_main(void) {
 	static char buf[MUR_MAX_PACKET];
 	int fds[MUR_MAX_FDS], nfds;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		ssize_t n = receive(buf, fds, &nfds);
 		if (n == 0)

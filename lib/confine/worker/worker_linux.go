@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mur-capsules/mur/lib/confine/landlock"
+	"github.com/mur-capsules/mur/lib/confine/packet"
 )
 
 // Setup is what a worker confines itself to. The zero value confines nothing
@@ -91,27 +92,22 @@ type Result struct {
 // Worker is the client's side of one worker process. Exec may be called by one
 // goroutine at a time, Signal by any.
 type Worker struct {
-	file *os.File
-	raw  syscall.RawConn
+	conn *packet.Conn
 
 	mu      sync.Mutex
 	next    uint64
 	running uint64 // id of the running command; 0: none
 }
 
-// Attach speaks to the worker behind our end of a Socketpair, makes it confine
+// Attach speaks to the worker at the other end of a socket, makes it confine
 // itself and waits until it is ready. The error of a step is a *StepError. On
-// error the file is closed.
-func Attach(ctx context.Context, ours *os.File, s Setup) (*Worker, error) {
-	raw, err := ours.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	w := &Worker{file: ours, raw: raw}
-	stop := context.AfterFunc(ctx, func() { _ = ours.SetDeadline(time.Unix(1, 0)) })
+// error the socket is closed.
+func Attach(ctx context.Context, conn *packet.Conn, s Setup) (*Worker, error) {
+	w := &Worker{conn: conn}
+	stop := conn.Expire(ctx)
 	defer stop()
 	if err := w.setup(s); err != nil {
-		_ = ours.Close()
+		_ = conn.Close()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -129,7 +125,7 @@ func (w *Worker) setup(s Setup) error {
 			p.rights[i] = C.uint64_t(r.Rights)
 			fds[i] = r.FD
 		}
-		if err := w.send(bytesOf(&p), fds...); err != nil {
+		if err := w.conn.Send(bytesOf(&p), fds...); err != nil {
 			return err
 		}
 		rules = rules[n:]
@@ -142,7 +138,7 @@ func (w *Worker) setup(s Setup) error {
 		if !place(p.path[:], r.Path) {
 			return fmt.Errorf("path of a rule is too long: %s", r.Path)
 		}
-		if err := w.send(bytesOf(&p)); err != nil {
+		if err := w.conn.Send(bytesOf(&p)); err != nil {
 			return err
 		}
 	}
@@ -151,7 +147,7 @@ func (w *Worker) setup(s Setup) error {
 		if !place(p.path[:], t.Path) {
 			return fmt.Errorf("path of a writable tree is too long: %s", t.Path)
 		}
-		if err := w.send(bytesOf(&p), int(t.Dir.Fd())); err != nil {
+		if err := w.conn.Send(bytesOf(&p), int(t.Dir.Fd())); err != nil {
 			return err
 		}
 	}
@@ -169,7 +165,7 @@ func (w *Worker) setup(s Setup) error {
 	if s.IDMap != nil {
 		fds = []int{int(s.IDMap.Fd())}
 	}
-	if err := w.send(bytesOf(&start), fds...); err != nil {
+	if err := w.conn.Send(bytesOf(&start), fds...); err != nil {
 		return err
 	}
 	_, err := w.answer(C.MUR_READY)
@@ -190,7 +186,7 @@ func (w *Worker) sendFilter(filter []bpf.Instruction) error {
 			f := unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
 			packet = append(packet, bytesOf(&f)...)
 		}
-		if err := w.send(packet); err != nil {
+		if err := w.conn.Send(packet); err != nil {
 			return err
 		}
 		raw = raw[n:]
@@ -219,7 +215,7 @@ func flag(on bool, bit C.uint32_t) C.uint32_t {
 // answer waits for one packet of type struct mur_answer.
 func (w *Worker) answer(want uint32) (C.struct_mur_answer, error) {
 	var a C.struct_mur_answer
-	n, err := w.receive(bytesOf(&a))
+	n, _, err := w.conn.Receive(bytesOf(&a))
 	switch {
 	case err != nil:
 		return a, err
@@ -235,7 +231,8 @@ func (w *Worker) answer(want uint32) (C.struct_mur_answer, error) {
 
 // Exec runs a command and waits for it and for everything it left to be gone.
 // When ctx ends it is killed, and Exec still waits. A *StepError says that it
-// was not started; any other error that the worker is lost.
+// was not started; any other error, packet.ErrGone when it ended by itself
+// (CON-284), that the worker is lost.
 func (w *Worker) Exec(ctx context.Context, c Command) (Result, error) {
 	id, err := w.begin(c)
 	if err != nil {
@@ -249,7 +246,7 @@ func (w *Worker) Exec(ctx context.Context, c Command) (Result, error) {
 	stop := context.AfterFunc(ctx, func() { _ = w.Signal(unix.SIGKILL) })
 	defer stop()
 	var e C.struct_mur_ended
-	n, err := w.receive(bytesOf(&e))
+	n, _, err := w.conn.Receive(bytesOf(&e))
 	switch {
 	case err != nil:
 		return Result{}, err
@@ -279,7 +276,7 @@ func (w *Worker) begin(c Command) (uint64, error) {
 		return 0, err
 	}
 	defer strings.Close()
-	if err := w.send(bytesOf(&p), int(strings.Fd()), int(c.Stdin.Fd()), int(c.Stdout.Fd()), int(c.Stderr.Fd())); err != nil {
+	if err := w.conn.Send(bytesOf(&p), int(strings.Fd()), int(c.Stdin.Fd()), int(c.Stdout.Fd()), int(c.Stderr.Fd())); err != nil {
 		return 0, err
 	}
 	if _, err := w.answer(C.MUR_STARTED); err != nil {
@@ -332,8 +329,8 @@ func (w *Worker) Signal(sig syscall.Signal) error {
 		return nil
 	}
 	p := C.struct_mur_signal{kind: C.MUR_SIGNAL, signal: C.uint32_t(sig), id: C.uint64_t(w.running)}
-	return w.send(bytesOf(&p))
+	return w.conn.Send(bytesOf(&p))
 }
 
 // Close lets the worker go: it ends, and everything it runs with it.
-func (w *Worker) Close() error { return w.file.Close() }
+func (w *Worker) Close() error { return w.conn.Close() }

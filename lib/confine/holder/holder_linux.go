@@ -1,0 +1,234 @@
+//go:build linux && cgo
+
+// Package holder keeps a session's network namespace (CON-204). The holder is
+// the importing program re-executed under the name mur-holder: before its Go
+// runtime starts it has entered a network namespace of its own, owned by a user
+// namespace unless it is root. It opens the egress sockets there, hands them out,
+// starts the scoped workers, which share the namespace, and ends when its client
+// goes. It holds no policy and sees no command.
+package holder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mur-capsules/mur/lib/confine/egress"
+	"github.com/mur-capsules/mur/lib/confine/packet"
+	"github.com/mur-capsules/mur/lib/confine/worker"
+)
+
+// control is the descriptor of the holder's socket.
+const control = 3
+
+// request and reply are the messages between client and holder.
+type request struct {
+	Ports   []int `json:"ports,omitempty"`   // open: the ports to listen on
+	Worker  bool  `json:"worker,omitempty"`  // start a worker; descriptors: its socket, then its cgroup if Cgroup
+	Private bool  `json:"private,omitempty"` // the worker's own mount, PID, IPC and UTS namespaces
+	Cgroup  bool  `json:"cgroup,omitempty"`
+}
+
+type reply struct {
+	IPv6  bool   `json:"ipv6,omitempty"`
+	PID   int    `json:"pid,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// Main runs the holder if this process is one, and then never returns. A program
+// that starts holders calls it first thing in main.
+func Main() {
+	if os.Args[0] != worker.HolderName {
+		return
+	}
+	conn, err := packet.From(control)
+	if err != nil {
+		os.Exit(126)
+	}
+	serve(conn)
+	os.Exit(0)
+}
+
+func serve(conn *packet.Conn) {
+	buf := make([]byte, 4096)
+	for {
+		n, fds, err := conn.Receive(buf)
+		if err != nil {
+			return
+		}
+		var q request
+		var r reply
+		var out []*os.File
+		if err := json.Unmarshal(buf[:n], &q); err != nil {
+			r.Error = err.Error()
+		} else if q.Worker {
+			r.PID, err = startWorker(q, fds)
+		} else {
+			var o egress.Opened
+			o, err = egress.Open(q.Ports)
+			out, r.IPv6 = o.Files, o.IPv6
+		}
+		if err != nil {
+			r.Error = err.Error()
+		}
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+		send(conn, r, out)
+	}
+}
+
+func send(conn *packet.Conn, r reply, files []*os.File) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		os.Exit(126)
+	}
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	if conn.Send(text, fds...) != nil {
+		os.Exit(0)
+	}
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+func startWorker(q request, fds []int) (int, error) {
+	if want := 1 + map[bool]int{true: 1}[q.Cgroup]; len(fds) != want {
+		return 0, fmt.Errorf("%d descriptors for a worker, want %d", len(fds), want)
+	}
+	dup, err := unix.FcntlInt(uintptr(fds[0]), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return 0, err
+	}
+	theirs := os.NewFile(uintptr(dup), "worker")
+	defer theirs.Close()
+	ns := worker.Namespaces{Private: q.Private, CgroupFD: -1}
+	if q.Cgroup {
+		ns.CgroupFD = fds[1]
+	}
+	proc, err := worker.Spawn(theirs, ns)
+	if err != nil {
+		return 0, err
+	}
+	go func() { _, _ = proc.Wait() }() // ends with its client's socket; init of the holder's children
+	return proc.Pid, nil
+}
+
+// Holder is the client's side.
+type Holder struct {
+	mu   sync.Mutex // one request at a time
+	conn *packet.Conn
+	proc *os.Process
+}
+
+// Start starts a holder with an empty environment and opens the egress sockets
+// of the ports in its namespace. The error of the namespaces is a
+// *worker.StepError. When ctx ends before Start returns, the holder ends.
+func Start(ctx context.Context, ports []int) (*Holder, egress.Sockets, error) {
+	conn, theirs, err := packet.Pair()
+	if err != nil {
+		return nil, egress.Sockets{}, err
+	}
+	defer theirs.Close()
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{worker.HolderName}, Env: []string{}, ExtraFiles: []*os.File{theirs}, Stderr: os.Stderr}
+	if err := cmd.Start(); err != nil {
+		conn.Close()
+		return nil, egress.Sockets{}, fmt.Errorf("start holder: %w", err)
+	}
+	theirs.Close() // or the holder's death would not be seen
+	h := &Holder{conn: conn, proc: cmd.Process}
+	stop := conn.Expire(ctx)
+	r, files, err := h.ask(request{Ports: ports})
+	if err == nil && !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		h.Stop()
+		return nil, egress.Sockets{}, err
+	}
+	s, err := egress.From(files, len(ports), r.IPv6)
+	if err != nil {
+		h.Stop()
+		return nil, egress.Sockets{}, err
+	}
+	return h, s, nil
+}
+
+// ask sends one request and waits for its reply.
+func (h *Holder) ask(q request, fds ...int) (reply, []*os.File, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	text, err := json.Marshal(q)
+	if err != nil {
+		return reply{}, nil, err
+	}
+	var r reply
+	buf := make([]byte, 4096)
+	if err := h.conn.Send(text, fds...); err != nil && !errors.Is(err, packet.ErrGone) {
+		return r, nil, err
+	}
+	// A holder that could not enter its namespaces said so and ended.
+	n, got, err := h.conn.Receive(buf)
+	if err != nil {
+		return r, nil, err
+	}
+	if failure, ok := worker.Failure(buf[:n]); ok {
+		return r, nil, failure
+	}
+	files := make([]*os.File, len(got))
+	for i, fd := range got {
+		files[i] = os.NewFile(uintptr(fd), "socket")
+	}
+	if err := json.Unmarshal(buf[:n], &r); err != nil {
+		return r, files, err
+	}
+	if r.Error != "" {
+		return r, files, errors.New(r.Error)
+	}
+	return r, files, nil
+}
+
+// Worker starts a scoped worker in the holder's network namespace and sets it up.
+// cgroup is an open v2 cgroup directory to start it in, or nil. Closing the
+// worker ends it.
+func (h *Holder) Worker(ctx context.Context, cgroup *os.File, s worker.Setup) (*worker.Worker, int, error) {
+	conn, theirs, err := packet.Pair()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer theirs.Close()
+	fds := []int{int(theirs.Fd())}
+	if cgroup != nil {
+		fds = append(fds, int(cgroup.Fd()))
+	}
+	r, _, err := h.ask(request{Worker: true, Private: s.PrivateMounts || s.PrivateProc, Cgroup: cgroup != nil}, fds...)
+	if err != nil {
+		conn.Close()
+		return nil, 0, fmt.Errorf("start worker: %w", err)
+	}
+	theirs.Close()
+	w, err := worker.Attach(ctx, conn, s)
+	if err != nil {
+		return nil, 0, err
+	}
+	return w, r.PID, nil
+}
+
+// PID is the holder's process id.
+func (h *Holder) PID() int { return h.proc.Pid }
+
+// Stop ends the holder and waits for it. Workers end with their own sockets.
+func (h *Holder) Stop() {
+	_ = h.conn.Close()
+	_ = h.proc.Kill()
+	_, _ = h.proc.Wait()
+}
