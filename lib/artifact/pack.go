@@ -37,7 +37,7 @@ type File struct {
 // E-BLD-001, E-BLD-002, E-BLD-003, E-MAN-003 and E-IO-00x, in that order of
 // checks; the first decides.
 func PlanPack(dir *workfs.Root, text []byte, m *manifest.Artifact, output string, limits Limits) (*Plan, error) {
-	if err := checkIdentity(m.Name, m.Version); err != nil {
+	if err := CheckIdentity(m.Name, m.Version); err != nil {
 		return nil, err
 	}
 	p := &Plan{Name: m.Name, Version: m.Version}
@@ -70,9 +70,9 @@ func (p *Plan) fileNames() []string {
 	return out
 }
 
-// checkIdentity checks what the archive's file name is made of. A reserved
+// CheckIdentity checks what the archive's file name is made of. A reserved
 // version may be packed, it is never published (ART-6).
-func checkIdentity(name, version string) error {
+func CheckIdentity(name, version string) error {
 	if err := names.CheckBare(name); err != nil {
 		return diag.Errorf("E-BLD-001", "the artifact's name %s is not valid: it %w", diag.Quote(name), err).
 			Hint("a name has 1 to %d characters of a-z, 0-9 and -, and no - at its ends", names.MaxName).

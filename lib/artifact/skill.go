@@ -202,7 +202,7 @@ func (s *SkillSource) PlanSkill(text []byte, m *manifest.Artifact, output string
 	if s.dir != nil {
 		return PlanPack(s.dir, text, m, output, limits)
 	}
-	if err := checkIdentity(m.Name, m.Version); err != nil {
+	if err := CheckIdentity(m.Name, m.Version); err != nil {
 		return nil, err
 	}
 	entries, warnings, err := planEntries(m.RequiresFiles)

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/mur-capsules/mur/lib/artifact"
-	"github.com/mur-capsules/mur/lib/manifest"
 	"github.com/mur-capsules/mur/lib/names"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
@@ -42,11 +41,17 @@ func (s *Store) List(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, workfs.Fault(err, fmt.Sprintf("cannot list the %s store", s.label))
 	}
-	slices.SortFunc(rows, func(a, b Row) int {
+	SortRows(rows)
+	return rows, nil
+}
+
+// SortRows sorts rows by full name, version and kind; rows of one artifact keep
+// the order of their stores.
+func SortRows(rows []Row) {
+	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Ref.Full.String(), b.Ref.Full.String()),
 			CompareVersions(a.Ref.Version, b.Ref.Version), cmp.Compare(a.Meta.Kind, b.Meta.Kind))
 	})
-	return rows, nil
 }
 
 // Versions returns the versions the store holds of a name for a platform, oldest
@@ -192,15 +197,6 @@ func (r Row) HasContract(prefix string) bool {
 	}
 	begins := func(s string) bool { return strings.HasPrefix(s, prefix) }
 	return slices.ContainsFunc(r.Meta.Contracts.Exports, begins) || slices.ContainsFunc(r.Meta.Contracts.Imports, begins)
-}
-
-// KindWord is the row's kind for people: the role for tools, drivers, hooks and
-// skills, and how it is built.
-func (r Row) KindWord() string {
-	if r.Meta.Kind == manifest.Kind("") {
-		return "unreadable"
-	}
-	return string(r.Meta.Kind)
 }
 
 // CompareVersions orders versions: those of the form of Semantic Versioning 2.0.0

@@ -331,12 +331,23 @@ func (it *Item) metaFile() metaFile {
 	if m.Description != "" {
 		meta.Description = &m.Description
 	}
-	if m.Kind == manifest.WASM {
-		if _, wasm, err := it.Archive.Component(it.Ref.String()); err == nil {
-			if c, ok := artifact.ReadContracts(wasm); ok {
-				meta.Contracts = &c
-			}
-		}
-	}
+	meta.Contracts = it.Contracts()
 	return metaFile{meta}
+}
+
+// Contracts are the interfaces the item's WASM payload names, nil without a
+// readable one.
+func (it *Item) Contracts() *artifact.Contracts {
+	if it.Manifest.Kind != manifest.WASM {
+		return nil
+	}
+	_, wasm, err := it.Archive.Component(it.Ref.String())
+	if err != nil {
+		return nil
+	}
+	c, ok := artifact.ReadContracts(wasm)
+	if !ok {
+		return nil
+	}
+	return &c
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/manifest"
+	"github.com/mur-capsules/mur/lib/policy"
 )
 
 // Pin is the lock entry for an artifact as it was resolved: one hash for a WASM
@@ -58,6 +59,38 @@ func CheckHash(pin lockfile.Entry, sha256, platform string) error {
 			Name("expected", want).Name("actual", sha256)
 	}
 	return nil
+}
+
+// Use is how a capsule's manifest uses an artifact.
+type Use struct {
+	Role         policy.Role
+	Gateway      bool // the entry has a gateway
+	SystemPrompt bool // inference.system_prompt_artifact names it
+}
+
+// CheckOrigin is E-RUN-043 for a pin that a session wrote and whose artifact is
+// used as anything but a tool or skill without a gateway (ART-119).
+func CheckOrigin(pin lockfile.Entry, use Use) error {
+	if !pin.Origin.IsRuntime() {
+		return nil
+	}
+	misuse := ""
+	switch {
+	case use.Role == policy.Hook:
+		misuse = "runtime: hook"
+	case use.Role == policy.Driver:
+		misuse = "runtime: driver"
+	case use.Gateway:
+		misuse = "gateway:"
+	case use.SystemPrompt:
+		misuse = "inference.system_prompt_artifact"
+	default:
+		return nil
+	}
+	return diag.Errorf("E-RUN-043", "%s was pulled by session %s and may not be used with %s", pin.Ref(), pin.Origin.Session, misuse).
+		Hint("if you trust it, adopt it: mur-lock pin %s", pin.Ref()).
+		About(diag.Subject{Kind: diag.LockEntry, Name: pin.Name.String()}).
+		Name("name@version", pin.Ref()).Name("session", pin.Origin.Session).Name("use", misuse)
 }
 
 // UntaggedWarning is W-REG-001 for a native payload that was resolved from a file

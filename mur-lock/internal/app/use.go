@@ -1,0 +1,125 @@
+package app
+
+import (
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/diag"
+
+	"github.com/mur-capsules/mur/mur-lock/internal/install"
+	"github.com/mur-capsules/mur/mur-lock/internal/pins"
+	"github.com/mur-capsules/mur/mur-lock/internal/project"
+	"github.com/mur-capsules/mur/mur-lock/internal/report"
+)
+
+func installCommand(env cli.Env) *ucli.Command {
+	return &ucli.Command{
+		Name:      "install",
+		Usage:     "bring artifacts into the project store and pin them",
+		ArgsUsage: "[<scope>/<name>[@<version>] | <path>]...",
+		Description: "Without arguments everything murmur.yaml declares is installed. Artifacts come from the\n" +
+			"project store, the global store or a path; what is installed by path is not pinned.\n\n" +
+			"mur-lock install                             all this project declares\n" +
+			"mur-lock install local/scan@0.1.0            one, by name and version\n" +
+			"mur-lock install local/scan                  the newest the stores have\n" +
+			"mur-lock install ./dist/scan-0.1.0.mur.zip   a file, as local/scan\n" +
+			"mur-lock install -g ./scan-0.1.0.mur.zip     into the global store",
+		Flags: []ucli.Flag{globalFlag("install into the global store and pin nothing"), scopeFlag(), cli.JSONFlag()},
+		Action: func(c *ucli.Context) error {
+			return run(env, c, func(p *project.Places, d *diag.Printer) (report.Report, error) {
+				return install.Install(c.Context, p, install.Options{
+					Args: c.Args().Slice(), Global: c.Bool("global"), Scope: c.String("scope"),
+				})
+			})
+		},
+	}
+}
+
+func verifyCommand(env cli.Env) *ucli.Command {
+	return &ucli.Command{
+		Name:  "verify",
+		Usage: "compare murmur.yaml, murmur.lock and the stores",
+		Description: "Changes nothing. Exits 1 when anything differs.\n\n" +
+			"mur-lock verify\n" +
+			"mur-lock verify --json | jq '.artifacts[] | select(.error)'",
+		Flags: []ucli.Flag{cli.JSONFlag()},
+		Action: func(c *ucli.Context) error {
+			return run(env, c, func(p *project.Places, d *diag.Printer) (report.Report, error) {
+				if err := atMost(c, 0); err != nil {
+					return report.Report{}, err
+				}
+				return pins.Verify(c.Context, p, d.Warn)
+			})
+		},
+	}
+}
+
+func pinCommand(env cli.Env) *ucli.Command {
+	return &ucli.Command{
+		Name:      "pin",
+		Usage:     "pin what the stores hold, without fetching",
+		ArgsUsage: "<scope>/<name>@<version>...",
+		Description: "Also adopts what a session pulled.\n\n" +
+			"mur-lock pin local/scan@0.1.0\n" +
+			"mur-lock pin --update local/scan@0.2.0       accept another version or other bytes",
+		Flags: []ucli.Flag{
+			&ucli.BoolFlag{Name: "update", Usage: "accept another version or hash than the one pinned"},
+			cli.JSONFlag(),
+		},
+		Action: func(c *ucli.Context) error {
+			return run(env, c, func(p *project.Places, d *diag.Printer) (report.Report, error) {
+				if err := atLeastOne(c, "a reference"); err != nil {
+					return report.Report{}, err
+				}
+				return pins.Pin(c.Context, p, c.Args().Slice(), c.Bool("update"))
+			})
+		},
+	}
+}
+
+func unpinCommand(env cli.Env) *ucli.Command {
+	return &ucli.Command{
+		Name:        "unpin",
+		Usage:       "remove entries from murmur.lock",
+		ArgsUsage:   "<scope>/<name>...",
+		Description: "The stores keep what they hold.\n\nmur-lock unpin local/scan",
+		Flags:       []ucli.Flag{cli.JSONFlag()},
+		Action: func(c *ucli.Context) error {
+			return run(env, c, func(p *project.Places, d *diag.Printer) (report.Report, error) {
+				if err := atLeastOne(c, "a name"); err != nil {
+					return report.Report{}, err
+				}
+				return pins.Unpin(c.Context, p, c.Args().Slice())
+			})
+		},
+	}
+}
+
+func listCommand(env cli.Env) *ucli.Command {
+	return &ucli.Command{
+		Name:  "list",
+		Usage: "list what a store holds",
+		Description: "mur-lock list                                the project store\n" +
+			"mur-lock list -g                             the global store\n" +
+			"mur-lock list --all --contract murmur:tool/  tools in both, whatever their version",
+		Flags: []ucli.Flag{
+			globalFlag("list the global store"),
+			&ucli.BoolFlag{Name: "all", Usage: "list both stores, with a column that says which"},
+			&ucli.StringFlag{Name: "contract", Usage: "only artifacts with an interface whose name begins so"},
+			cli.JSONFlag(),
+		},
+		Action: func(c *ucli.Context) error {
+			return run(env, c, func(p *project.Places, d *diag.Printer) (report.Report, error) {
+				if err := atMost(c, 0); err != nil {
+					return report.Report{}, err
+				}
+				if c.Bool("global") && c.Bool("all") {
+					return report.Report{}, diag.Usagef("--global and --all exclude each other")
+				}
+				return pins.List(c.Context, p, pins.ListOptions{
+					Global: c.Bool("global"), All: c.Bool("all"), Contract: c.String("contract"),
+				})
+			})
+		},
+	}
+}
