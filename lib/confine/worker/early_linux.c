@@ -30,7 +30,9 @@ static void put(const char *path, const char *text, uint32_t step) {
 }
 
 // The holder's namespaces (CON-204): a network of its own, owned by a user
-// namespace unless the host's root makes it. Go goes on inside of them.
+// namespace unless the host's root makes it. It is uid 0 there, so that what it
+// starts keeps its rights over execve; workers give them up for good. Go goes on
+// inside.
 static void enter_namespaces(void) {
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
@@ -39,9 +41,9 @@ static void enter_namespaces(void) {
 		if (unshare(CLONE_NEWUSER) < 0)
 			refuse(MUR_STEP_USERNS);
 		put("/proc/self/setgroups", "deny", MUR_STEP_SETGROUPS);
-		snprintf(map, sizeof map, "%u %u 1", uid, uid);
+		snprintf(map, sizeof map, "0 %u 1", uid);
 		put("/proc/self/uid_map", map, MUR_STEP_UIDMAP);
-		snprintf(map, sizeof map, "%u %u 1", gid, gid);
+		snprintf(map, sizeof map, "0 %u 1", gid);
 		put("/proc/self/gid_map", map, MUR_STEP_GIDMAP);
 	}
 	if (unshare(CLONE_NEWNET) < 0)
@@ -49,8 +51,10 @@ static void enter_namespaces(void) {
 }
 
 __attribute__((constructor)) static void early(int argc, char **argv) {
-	int worker = argc > 0 && strcmp(argv[0], "mur-worker") == 0;
-	int holder = argc > 0 && strcmp(argv[0], "mur-holder") == 0;
+	const char *name = argc > 0 ? strrchr(argv[0], '/') : NULL;
+	name = name ? name + 1 : argc > 0 ? argv[0] : "";
+	int worker = strcmp(name, "mur-worker") == 0;
+	int holder = strcmp(name, "mur-holder") == 0;
 	if (!worker && !holder)
 		return;
 	int type = 0;

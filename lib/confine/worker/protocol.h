@@ -55,6 +55,7 @@ enum {
 	MUR_PRIVATE_MOUNTS = 1, // a mount namespace of its own has been made: use it
 	MUR_PRIVATE_PROC = 2,   // so has a PID namespace: mount its proc
 	MUR_SWITCH_USER = 4,    // become uid and gid
+	MUR_NESTED_USER = 8,    // from uid 0 of a user namespace: appear as uid and gid in one below it
 };
 
 struct mur_start {

@@ -18,18 +18,14 @@ import (
 
 // Namespaces are what a spawned worker gets of its own.
 type Namespaces struct {
-	// User: a user namespace with the caller's ids mapped to themselves. Left
-	// out where the caller is root, or has the rights in one already.
+	// User: a user namespace in which the worker is root and the caller's ids are
+	// what root stands for. Left out where the caller is root of one already.
 	User bool
 	// Private: mount, PID, IPC and UTS namespaces (CON-121, CON-122).
 	Private bool
 	// CgroupFD is an open v2 cgroup directory to start in, or -1 (CON-132).
 	CgroupFD int
 }
-
-// capabilities the worker needs to make mounts and to drop the rest; it gives
-// up all of them before it is ready.
-var capabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID}
 
 // Spawn re-executes this program as a worker that speaks through theirs, with an
 // empty environment. The worker ends when the other end of the socket closes;
@@ -40,14 +36,11 @@ func Spawn(theirs *os.File, ns Namespaces) (*os.Process, error) {
 	if ns.User {
 		uid, gid := os.Getuid(), os.Getgid()
 		attr.Cloneflags |= unix.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: gid, Size: 1}}
 	}
 	if ns.Private {
 		attr.Cloneflags |= unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
-		if os.Geteuid() != 0 {
-			attr.AmbientCaps = capabilities
-		}
 	}
 	if ns.CgroupFD >= 0 {
 		attr.UseCgroupFD, attr.CgroupFD = true, ns.CgroupFD

@@ -15,7 +15,9 @@
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -240,6 +242,26 @@ static void switch_user(const struct mur_start *s) {
 	MUST(MUR_STEP_USER, setresuid(s->uid, s->uid, s->uid));
 }
 
+static void put(const char *path, const char *text, uint32_t step) {
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	MUST(step, fd);
+	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		fail(step);
+	close(fd);
+}
+
+// CON-142: the rights of the outer namespace, which owns the mounts, the
+// processes and the network, are left behind for good.
+static void nest_user(const struct mur_start *s) {
+	char map[64];
+	MUST(MUR_STEP_USERNS, unshare(CLONE_NEWUSER));
+	put("/proc/self/setgroups", "deny", MUR_STEP_SETGROUPS);
+	snprintf(map, sizeof map, "%u 0 1", s->uid);
+	put("/proc/self/uid_map", map, MUR_STEP_UIDMAP);
+	snprintf(map, sizeof map, "%u 0 1", s->gid);
+	put("/proc/self/gid_map", map, MUR_STEP_GIDMAP);
+}
+
 static void restrict_self(const struct mur_start *s) {
 	struct ruleset_attr attr = {s->handled_fs, s->handled_net, s->scoped};
 	if (s->attr_size > sizeof attr)
@@ -276,6 +298,8 @@ static void apply(const struct mur_start *s) {
 	MUST(MUR_STEP_SUBREAPER, prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
 	MUST(MUR_STEP_CLOSE_RANGE, syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC_BIT));
 	umask(022);
+	if (s->flags & MUR_NESTED_USER)
+		nest_user(s);
 	drop_bounding();
 	if (s->flags & MUR_SWITCH_USER)
 		switch_user(s);

@@ -43,8 +43,11 @@ type Setup struct {
 	Trees []Tree
 	// PrivateProc: it has a PID namespace of its own too, and mounts its /proc.
 	PrivateProc bool
-	// User is whom commands run as; nil: as whom the worker was started.
-	User *User
+	// User is whom commands run as; nil: as whom the worker was started. A worker
+	// started as uid 0 of a user namespace that maps it to an ordinary user is
+	// Nested: commands appear as User, that same user, in a namespace below.
+	User   *User
+	Nested bool
 	// IDMap is a user namespace whose map the trees are mounted with, or nil.
 	IDMap *os.File
 }
@@ -154,6 +157,9 @@ func (w *Worker) setup(s Setup) error {
 	start := C.struct_mur_start{kind: C.MUR_START, flags: flag(s.PrivateMounts, C.MUR_PRIVATE_MOUNTS) | flag(s.PrivateProc, C.MUR_PRIVATE_PROC)}
 	if s.User != nil {
 		start.flags |= C.MUR_SWITCH_USER
+		if s.Nested {
+			start.flags ^= C.MUR_SWITCH_USER | C.MUR_NESTED_USER
+		}
 		start.uid, start.gid = C.uint32_t(s.User.UID), C.uint32_t(s.User.GID)
 	}
 	if s.LandlockABI > 0 {

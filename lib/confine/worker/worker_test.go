@@ -86,9 +86,10 @@ func scoped(t testing.TB, r room, reading confine.Reading) Setup {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.User, s.Nested = &User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, true
 	if os.Getuid() == 0 {
 		// As root commands get another user; the folders are given to it.
-		s.User = &User{UID: 65534, GID: 65534}
+		s.User, s.Nested = &User{UID: 65534, GID: 65534}, false
 		for _, d := range []string{r.work, r.tmp, r.home} {
 			if err := os.Chown(d, 65534, 65534); err != nil {
 				t.Fatal(err)
@@ -106,18 +107,25 @@ func scoped(t testing.TB, r room, reading confine.Reading) Setup {
 
 func start(t testing.TB, r room) *Process {
 	t.Helper()
+	p, _ := startWith(t, r)
+	return p
+}
+
+func startWith(t testing.TB, r room) (*Process, Setup) {
+	t.Helper()
 	reading := probe.Host()
 	if reading.Tier() != confine.TierSealed {
 		t.Skipf("this host has not every mechanism: %+v", reading)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	p, err := Start(ctx, Namespaces{User: os.Getuid() != 0, Private: true, CgroupFD: -1}, scoped(t, r, reading))
+	setup := scoped(t, r, reading)
+	p, err := Start(ctx, Namespaces{User: os.Getuid() != 0, Private: true, CgroupFD: -1}, setup)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Stop() })
-	return p
+	return p, setup
 }
 
 // sh runs a shell line in the work folder and returns what it printed.
@@ -195,7 +203,7 @@ func TestEscapes(t *testing.T) {
 	if err := os.Chmod(outside, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, r)
+	p, setup := startWith(t, r)
 	ctx := context.Background()
 	for _, tc := range []struct{ name, line, says string }{
 		{"read outside", "cat " + outside, "Permission denied"},
@@ -212,6 +220,7 @@ func TestEscapes(t *testing.T) {
 		{"mount", "mount -t tmpfs x " + r.work, "must be superuser|permitted|ermission denied"},
 		{"make a namespace", "unshare -U true", "peration not permitted"},
 		{"write the root", "mkdir /x", "Read-only file system|Permission denied"},
+		{"be the user", "id -u", fmt.Sprint(setup.User.UID)},
 		{"private tmp", "echo hi > /tmp/f && cat " + r.tmp + "/f", "hi"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
