@@ -50,6 +50,38 @@ var guestWasm = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(out)
 })
 
+// guestArchive packs the guest as the tool "tool".
+var guestArchive = sync.OnceValues(func() ([]byte, error) {
+	wasm, err := guestWasm()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "mur-launch-pack-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "tool.wasm"), wasm, 0o644); err != nil {
+		return nil, err
+	}
+	root, err := workfs.OpenRoot(dir, workfs.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	text := []byte("name: tool\nversion: '1'\nruntime: tool\nimplementation: wasm\nrequires_files: [tool.wasm]\n")
+	m, _, err := manifest.ParseArtifact("murmur.yaml", text, manifest.ArtifactOptions{})
+	if err != nil {
+		return nil, err
+	}
+	limits := artifact.Limits{EntryBytes: artifact.DefaultCeiling}
+	plan, err := artifact.PlanPack(root, text, m, filepath.Join(dir, "tool.zip"), limits)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Build(limits)
+})
+
 // guestForm compiles the guest once for all tests.
 var guestForm = sync.OnceValues(func() ([]byte, error) {
 	wasm, err := guestWasm()
@@ -85,6 +117,20 @@ func stage(t *testing.T, steps string) *staged {
 	if err != nil {
 		t.Fatal(err)
 	}
+	archive, err := guestArchive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := stageBytes(t, wasm, archive, steps)
+	s.doc.Capsule.Compiled = s.form(s.doc.Capsule.Component.SHA256)
+	s.doc.Artifacts[0].Compiled = s.form(s.doc.Artifacts[0].Archive.SHA256)
+	return s
+}
+
+// stageBytes lays out a session whose guest is wasm and whose tool comes in
+// archive; no form of them is stored.
+func stageBytes(t *testing.T, wasm, archiveBytes []byte, steps string) *staged {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -105,9 +151,7 @@ func stage(t *testing.T, steps string) *staged {
 	}
 	s.write("work/steps.json", steps)
 	s.write("project/capsule.wasm", string(wasm))
-	s.write("project/tool.wasm", string(wasm))
-	s.write("project/murmur.yaml", "name: tool\nversion: '1'\nruntime: tool\nimplementation: wasm\nrequires_files: [tool.wasm]\n")
-	s.write("project/tool.zip", string(s.pack()))
+	s.write("project/tool.zip", string(archiveBytes))
 	runtime := filepath.Join(sessionDir, session.RuntimeDir)
 	s.writeAt(filepath.Join(runtime, "tools/tool/murmur.yaml"), "name: tool\nversion: '1'\nruntime: tool\ndescription: does a step\n")
 	s.writeAt(filepath.Join(runtime, "tools/skill/SKILL.md"), "# how\n")
@@ -160,8 +204,6 @@ func stage(t *testing.T, steps string) *staged {
 			{Path: archive.Path, SHA256: archive.SHA256, Bytes: archive.Bytes, Mode: "0644"},
 		},
 	}
-	s.doc.Capsule.Compiled = s.form(component.SHA256)
-	s.doc.Artifacts[0].Compiled = s.form(archive.SHA256)
 	w := s.identity(s.work)
 	s.doc.Directories.Work = session.WorkDirectory{Path: w.Path, Dev: w.Dev, Ino: w.Ino}
 	return s
@@ -177,34 +219,6 @@ func (s *staged) writeAt(path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		s.t.Fatal(err)
 	}
-}
-
-func (s *staged) pack() []byte {
-	s.t.Helper()
-	dir := filepath.Join(s.dir, "project")
-	root, err := workfs.OpenRoot(dir, workfs.Options{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer root.Close()
-	text, err := os.ReadFile(filepath.Join(dir, "murmur.yaml"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	m, _, err := manifest.ParseArtifact("murmur.yaml", text, manifest.ArtifactOptions{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	limits := artifact.Limits{EntryBytes: artifact.DefaultCeiling}
-	plan, err := artifact.PlanPack(root, text, m, filepath.Join(dir, "tool.zip"), limits)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	data, err := plan.Build(limits)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return data
 }
 
 // form stores the guest's compiled form as staging does.
