@@ -27,7 +27,7 @@ func Refusal(what string, kind Kind, err error) error {
 	if !errors.As(err, &le) {
 		return err
 	}
-	e := diag.Errorf(refusalCode(kind, le), "%s %w", what, le).
+	e := diag.Errorf(refusalCode(kind, le), "%s: %w", what, le).
 		About(diag.Subject{Kind: diag.Artifact, Name: what}).
 		Name("artifact", what).Name("reason", string(le.Reason))
 	if le.Name != "" {

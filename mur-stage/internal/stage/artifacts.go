@@ -3,7 +3,6 @@ package stage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -340,6 +339,6 @@ func (s *staging) compileComponent(ctx context.Context) error {
 		return workfs.Fault(err, "cannot read the capsule's component")
 	}
 	s.component.file = f
-	s.component.guest, err = s.prepare(ctx, fmt.Sprintf("the component %s", f.Path), wasm, f.SHA256, wasmhost.Capsule)
+	s.component.guest, err = s.prepare(ctx, "the component "+f.Path, wasm, f.SHA256, wasmhost.Capsule)
 	return err
 }
