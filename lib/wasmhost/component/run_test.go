@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -76,6 +77,31 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%v (%+v)", err, f)
 			}
 		})
+	}
+}
+
+// What is too large from the start is named as the manifest does. CON-258, CON-264
+func TestLimits(t *testing.T) {
+	g := compile(t, fixture(t, "tool.wat"), wasmhost.Tool)
+	text, err := os.ReadFile("testdata/tool.wat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := compile(t, wat(t, strings.Replace(string(text), "(data (i32.const 16)", "(table 100001 funcref) (data (i32.const 16)", 1)), wasmhost.Tool)
+	for _, tc := range []struct {
+		g      wasmhost.Guest
+		limits wasmhost.Limits
+		want   string
+	}{
+		{g, wasmhost.Limits{MemoryBytes: 64 << 10}, "limits.memory_bytes"},
+		{table, wasmhost.Limits{}, "limits.table_elements"},
+		{table, wasmhost.Limits{TableElements: 100001}, ""},
+	} {
+		_, err := tc.g.RunTool(context.Background(), &wasmhost.Instance{Limits: tc.limits}, wasmhost.ToolInput{})
+		var f *wasmhost.Fault
+		if tc.want == "" && err != nil || tc.want != "" && (!errors.As(err, &f) || f.Cause != wasmhost.LimitReached || f.Limit != tc.want) {
+			t.Errorf("%+v: %v", tc.limits, err)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime/cgo"
 	"strings"
 	"unsafe"
@@ -83,6 +84,9 @@ func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 	}, nil
 }
 
+// countTooHigh is the library's text for a store with too many of something.
+var countTooHigh = regexp.MustCompile(`(instance|table|memory) count too high`)
+
 // classify says why a guest ended. The order is CON-263: a refused growth comes
 // before an interrupt, an interrupt before an ordinary trap.
 func (s *Store) classify(err error) error {
@@ -105,7 +109,7 @@ func (s *Store) classify(err error) error {
 		e = s.fault
 	case s.fault == nil && strings.Contains(detail, "exceeds table limits"):
 		e.Kind, e.Limit = LimitHit, TableElements
-	case s.fault == nil && strings.Contains(detail, "instance count too high"):
+	case s.fault == nil && countTooHigh.MatchString(detail):
 		e.Kind, e.Limit = LimitHit, Instances
 	case s.exit != nil:
 		e = s.exit

@@ -47,7 +47,7 @@ wh_store_t *wh_store_new(wasm_engine_t *e, uintptr_t handle, uint64_t mem, int64
   s->mem_limit = mem;
   s->store = wasmtime_store_new(e, s, NULL);
   s->ctx = wasmtime_store_context(s->store);
-  wasmtime_store_limiter(s->store, -1, tables, instances, -1, -1);
+  wasmtime_store_limiter(s->store, -1, tables, instances, instances, instances);
   wasmtime_store_epoch_deadline_callback(s->store, epoch_cb, s, NULL);
   wasmtime_context_set_epoch_deadline(s->ctx, 1);
   return s;

@@ -58,6 +58,10 @@ func TestLimits(t *testing.T) {
 		return fmt.Sprintf(`(component (core module $m (table %d funcref) (func (export "f") (param i32)))
 		  (core instance $i (instantiate $m)) (func (export "f") (param "n" u32) (canon lift (core func $i "f"))))`, n)
 	}
+	many := func(item string, n int) string {
+		return fmt.Sprintf(`(component (core module $m %s (func (export "f") (param i32)))
+		  (core instance $i (instantiate $m)) (func (export "f") (param "n" u32) (canon lift (core func $i "f"))))`, strings.Repeat(item, n))
+	}
 	for _, tc := range []struct {
 		name, text string
 		cfg        StoreConfig
@@ -75,6 +79,9 @@ func TestLimits(t *testing.T) {
 		{"table", table(11), StoreConfig{TableElements: 10}, 0, TableElements},
 		{"instances fit", memories(3, 1), StoreConfig{Instances: 3}, 0, ""},
 		{"instances", memories(4, 1), StoreConfig{Instances: 3}, 0, Instances},
+		{"tables fit", many("(table 1 funcref)", 3), StoreConfig{Instances: 3}, 0, ""},
+		{"tables", many("(table 1 funcref)", 4), StoreConfig{Instances: 3}, 0, Instances},
+		{"memories", many("(memory 0)", 4), StoreConfig{Instances: 3}, 0, Instances},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := instantiate(t, tc.text, tc.cfg, tc.arg)
@@ -93,17 +100,35 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Settings that bound a guest in ways no limit does: no shared memory, no
-// 64-bit memory.
+// TestRefusedFeatures: what would bring waits, memory or stacks that no limit
+// sees does not compile, by a setting or by the library's default. WIT-66
 func TestRefusedFeatures(t *testing.T) {
-	for _, m := range []string{"(memory 1 1 shared)", "(memory i64 1)"} {
-		b, err := Wat(fmt.Sprintf("(component (core module %s))", m))
+	for name, module := range map[string]string{
+		"shared memory":    `(memory 1 1 shared)`,
+		"atomics":          `(memory 1) (func (drop (i32.atomic.load (i32.const 0))))`,
+		"64-bit memory":    `(memory i64 1)`,
+		"small pages":      `(memory 1 (pagesize 1))`,
+		"a collected heap": `(type $s (struct (field i32))) (func (drop (struct.new_default $s)))`,
+		"exceptions":       `(tag $t) (func (throw $t))`,
+		"stack switching":  `(type $f (func)) (type $c (cont $f)) (func (param (ref $f)) (drop (cont.new $c (local.get 0))))`,
+	} {
+		b, err := Wat("(component (core module " + module + "))")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c, err := engine.Compile(b); err == nil {
 			c.Close()
-			t.Errorf("%s compiles", m)
+			t.Errorf("a guest with %s compiles", name)
+		}
+	}
+	for name, item := range map[string]string{"async functions": `(import "f" (func async (param "x" u32)))`, "streams": `(type (stream u8))`} {
+		b, err := Wat("(component " + item + ")")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := engine.Compile(b); err == nil {
+			c.Close()
+			t.Errorf("a guest with %s compiles", name)
 		}
 	}
 }

@@ -10,6 +10,9 @@
 //
 // A build without cgo compiles; NewEngine then returns ErrNoEngine.
 //
+// On an upgrade of the library run TestHeader, TestRefusedFeatures and
+// TestLimits first: what they compare is not otherwise promised.
+//
 // Sources: the C headers of wasmtime v44.0.0, repeated as far as they are used
 // in capi.h and compared with the originals by TestHeader.
 package wasmtime
@@ -79,7 +82,8 @@ type StoreConfig struct {
 	MemoryBytes uint64
 	// TableElements bounds each table.
 	TableElements uint32
-	// Instances bounds the core instances.
+	// Instances bounds the core instances, and the tables and the memories to
+	// the same number: without that an instance could have any number of either.
 	Instances uint32
 	// Handles bounds the live host resources; 0 means 65,536. Guests with a
 	// garbage collector drop handles late or never.
