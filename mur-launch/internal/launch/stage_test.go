@@ -107,6 +107,8 @@ type staged struct {
 	home string
 	work string
 	doc  *session.Document
+
+	noEnvFile bool // as the flag
 }
 
 // stage lays out a session of the test guest as a capsule that does steps, with
@@ -286,8 +288,9 @@ func (s *staged) launchText(ctx context.Context, document string) launched {
 	var stderr bytes.Buffer
 	env := cli.Env{Stdin: strings.NewReader(document), Stderr: &stderr, Environ: []string{"HOME=" + s.dir}, Dir: s.dir, Now: time.Now}
 	l.outcome, l.err = Run(ctx, env, Options{
-		Announce: func(st Start) { l.start = &st },
-		Warn:     func(w diag.Warning) { s.t.Errorf("warning %s: %s", w.Code, w.Message) },
+		NoEnvFile: s.noEnvFile,
+		Announce:  func(st Start) { l.start = &st },
+		Warn:      func(w diag.Warning) { s.t.Errorf("warning %s: %s", w.Code, w.Message) },
 	})
 	l.stderr = stderr.String()
 	return l
@@ -354,3 +357,5 @@ func (s *staged) left() []string {
 func grantOf(scope string) *policy.Grant {
 	return &policy.Grant{FilesystemScope: &scope, NetworkAllow: policy.Rules{}}
 }
+
+func envFile(path, sum string) *session.EnvFile { return &session.EnvFile{Path: path, SHA256: sum} }
