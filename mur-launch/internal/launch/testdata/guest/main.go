@@ -15,7 +15,6 @@ import (
 
 	"github.com/mur-capsules/mur/lib/guest"
 	"github.com/mur-capsules/mur/lib/guest/guesthttp"
-	"github.com/mur-capsules/mur/lib/guest/guesthttp"
 )
 
 // step is one thing to do; which fields count depends on Do.
