@@ -13,6 +13,7 @@
 package component
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -111,15 +112,26 @@ func (e *Engine) Compile(ctx context.Context, wasm []byte, kind wasmhost.Kind) (
 	if err := check(kind, imports, exports, e.wasi); err != nil {
 		return nil, err
 	}
-	wrapped, err := wasi.Wrap(wasm)
-	if err != nil {
-		return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile, Err: err}
-	}
-	c, err := e.compile(ctx, wrapped)
+	c, err := e.compileWrapped(ctx, wasm)
 	if err != nil {
 		return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile, Err: err}
 	}
 	return e.guest(c, kind)
+}
+
+// compileWrapped compiles the component with the fast byte path around it. Where
+// that is refused the component itself is compiled: either it is broken, and
+// the report is about the author's own bytes, or it is built in a way the
+// wrapping does not know, and it works, only slower.
+func (e *Engine) compileWrapped(ctx context.Context, wasm []byte) (*wasmtime.Component, error) {
+	wrapped, err := wasi.Wrap(wasm)
+	if err == nil && !bytes.Equal(wrapped, wasm) {
+		c, err := e.compile(ctx, wrapped)
+		if err == nil || ctx.Err() != nil {
+			return c, err
+		}
+	}
+	return e.compile(ctx, wasm)
 }
 
 func (e *Engine) compile(ctx context.Context, wasm []byte) (*wasmtime.Component, error) {
