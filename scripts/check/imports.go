@@ -32,6 +32,7 @@ var rooms = map[string][]string{
 	"confine/packet":                   {},
 	"confine/egress":                   {"policy"},
 	"confine/holder":                   {"confine/packet", "confine/egress", "confine/worker"},
+	"confine/box":                      {},
 	"confine/probe":                    {"confine"},
 	"session":                          {"diag", "ids", "names", "policy", "workfs", "confine"},
 	"trace":                            {"diag", "ids", "workfs"},
@@ -58,6 +59,8 @@ var leaves = map[string][]string{
 	"github.com/itchyny/gojq":                 {"mur-trace"},
 	"go.opentelemetry.io":                     {"mur-trace"},
 	"oras.land":                               {"lib/store/oci"},
+	"github.com/opencontainers":               {"lib/confine/box", "lib/confine/cgroup"},
+	"github.com/vishvananda/netlink":          {"lib/confine/egress"},
 	"github.com/opencontainers/runc":          {"lib/confine/box"},
 	"github.com/urfave/cli":                   {"lib/cli", "mur-stage/internal/app", "mur-launch/internal/app", "mur-shell/internal/app", "mur-trace/internal/app", "mur-lock/internal/app", "mur-doctor/internal/app"},
 }

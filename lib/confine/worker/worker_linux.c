@@ -78,7 +78,7 @@ static struct {
 	unsigned short filter_len;
 	struct {
 		struct mur_tree t;
-		int fd, mount;
+		int fd;
 	} trees[8];
 	size_t tree_count;
 	struct mur_inside inside[32];
@@ -180,9 +180,10 @@ static void add_inside(const void *buf, size_t n) {
 	W.inside[W.inside_count++].path[sizeof W.inside[0].path - 1] = 0;
 }
 
-// CON-71, CON-279: everything read-only but the trees, and those noexec.
-static void private_mounts(void) {
-	MUST(MUR_STEP_PRIVATE_MOUNTS, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+// The client's descriptor stands for the directory as the client's namespace
+// mounts it: without noexec, and perhaps unmapped. The path is opened again here,
+// must lead to the same directory, and is what commands start in.
+static void open_trees(void) {
 	for (size_t i = 0; i < W.tree_count; i++) {
 		struct stat meant, found;
 		int fd = open(W.trees[i].t.path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -193,9 +194,20 @@ static void private_mounts(void) {
 			errno = ESTALE;
 			fail(MUR_STEP_SAME_TREE);
 		}
-		W.trees[i].mount = (int)syscall(SYS_open_tree, fd, "", TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH);
-		MUST(MUR_STEP_BIND_TREE, W.trees[i].mount);
-		close(fd);
+		close(W.trees[i].fd);
+		W.trees[i].fd = fd;
+	}
+}
+
+// CON-71, CON-279: everything read-only but the trees, and those noexec.
+static void private_mounts(void) {
+	MUST(MUR_STEP_PRIVATE_MOUNTS, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	open_trees();
+	for (size_t i = 0; i < W.tree_count; i++) {
+		int m = (int)syscall(SYS_open_tree, W.trees[i].fd, "", TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH);
+		MUST(MUR_STEP_BIND_TREE, m);
+		close(W.trees[i].fd);
+		W.trees[i].fd = m;
 	}
 	struct attr ro = {.set = ATTR_RDONLY};
 	MUST(MUR_STEP_READ_ONLY, syscall(SYS_mount_setattr, AT_FDCWD, "/", RECURSIVE, &ro, sizeof ro));
@@ -205,7 +217,7 @@ static void private_mounts(void) {
 			rw.set |= ATTR_IDMAP;
 			rw.userns = (uint64_t)W.idmap;
 		}
-		int m = W.trees[i].mount;
+		int m = W.trees[i].fd;
 		MUST(MUR_STEP_WRITABLE_TREE, syscall(SYS_mount_setattr, m, "", AT_EMPTY_PATH, &rw, sizeof rw));
 		if (W.trees[i].t.over_tmp) {
 			int second = (int)syscall(SYS_open_tree, m, "", TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH);
@@ -214,10 +226,6 @@ static void private_mounts(void) {
 			close(second);
 		}
 		MUST(MUR_STEP_MOVE_TREE, syscall(SYS_move_mount, m, "", AT_FDCWD, W.trees[i].t.path, MOVE_EMPTY_PATH));
-		// The client's descriptor stands for the directory as the client's
-		// namespace mounts it: without noexec. Ours is the one to start in.
-		close(W.trees[i].fd);
-		W.trees[i].fd = m;
 	}
 }
 
@@ -292,6 +300,8 @@ static void apply(const struct mur_start *s) {
 	W.pid1 = getpid() == 1;
 	if (s->flags & MUR_PRIVATE_MOUNTS)
 		private_mounts();
+	else
+		open_trees();
 	if (s->flags & MUR_PRIVATE_PROC)
 		MUST(MUR_STEP_PROC, mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL));
 	W.children = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
