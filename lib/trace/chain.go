@@ -30,6 +30,12 @@ const (
 // false for a line that can not be a link of the chain: one that lacks it or
 // is not a JSON object.
 func PrevHash(line []byte) (string, bool) {
+	h, ok := linkOf(line)
+	return h, ok && json.Valid(line)
+}
+
+// linkOf is PrevHash of a line that is known to be a JSON object.
+func linkOf(line []byte) (string, bool) {
 	if len(line) <= prevHashLen || line[0] != '{' {
 		return "", false
 	}
@@ -43,7 +49,7 @@ func PrevHash(line []byte) (string, bool) {
 			return "", false
 		}
 	}
-	return string(h), json.Valid(line)
+	return string(h), true
 }
 
 // tail is what a writer must know of a file's end.

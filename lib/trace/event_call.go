@@ -108,23 +108,25 @@ type ShellDetachUnrecorded struct {
 // CallDenied says that a policy hook refused a call, which therefore has no
 // ToolCall or Shell line (TRC-42).
 type CallDenied struct {
-	Turn     int64  `json:"turn"`
-	Event    string `json:"event" enum:"on-shell,on-tool-call"`
-	HookName string `json:"hook_name"`
-	Target   string `json:"target"` // resolved executable or tool name
-	Reason   string `json:"reason"`
+	Turn       int64   `json:"turn"`
+	ToolCallID *string `json:"tool_call_id"` // of the refused call
+	Event      string  `json:"event" enum:"on-shell,on-tool-call"`
+	HookName   string  `json:"hook_name"`
+	Target     string  `json:"target"` // resolved executable or tool name
+	Reason     string  `json:"reason"`
 }
 
 // ProtectedPathDenied says that the manifest's read_only refused a call before
 // any hook was asked (TRC-43).
 type ProtectedPathDenied struct {
-	Turn   int64  `json:"turn"`
-	Call   string `json:"call" enum:"shell,tool"`
-	Target string `json:"target"`
-	Path   string `json:"path"`   // resolved, relative to the work folder
-	Rule   string `json:"rule"`   // as declared
-	Signal string `json:"signal"` // what marked it as a write
-	Reason string `json:"reason"` // the text the model got
+	Turn       int64   `json:"turn"`
+	ToolCallID *string `json:"tool_call_id"` // of the refused call
+	Call       string  `json:"call" enum:"shell,tool"`
+	Target     string  `json:"target"`
+	Path       string  `json:"path"`   // resolved, relative to the work folder
+	Rule       string  `json:"rule"`   // as declared
+	Signal     string  `json:"signal"` // what marked it as a write
+	Reason     string  `json:"reason"` // the text the model got
 }
 
 // ToolInputRefused says that a call lacked a required field and nothing ran

@@ -84,12 +84,19 @@ type Compaction struct {
 	TokensAfter  int64 `json:"tokens_after"`
 }
 
-// Collector counts one session. The zero value is ready; Redundant may be set
-// before the first line.
+// Task are the numbers of one task.
+type Task struct {
+	Turns, InputTokens, OutputTokens, DurationMS int64
+}
+
+// Collector counts one session. The zero value is ready; Redundant and Task may
+// be set before the first line.
 type Collector struct {
 	// Redundant is told of each redundant call as it is met; nil when only
 	// their number matters.
 	Redundant func(Redundant)
+	// Task is told of each task that ended; nil when nobody asks.
+	Task func(Task)
 
 	m          Metrics
 	started    bool
@@ -180,6 +187,9 @@ func (c *Collector) Add(l *trace.Line) {
 		m.Tasks++
 		if l.Get("exit_status").Str() == "ok" {
 			m.TasksOK++
+		}
+		if c.Task != nil {
+			c.Task(Task{intOf(l, "turns"), intOf(l, "input_tokens"), intOf(l, "output_tokens"), intOf(l, "duration_ms")})
 		}
 	case "plan_end":
 		m.Plans++

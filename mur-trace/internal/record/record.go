@@ -63,10 +63,8 @@ var (
 
 // Options say what a command refuses.
 type Options struct {
-	Strict       bool // malformed lines and a missing session_end are E-TRC-001
-	Unframed     bool // a file without session_start is read too (TRC-91)
-	NoSession    bool // an empty file is read too
-	KeepNoEvents bool // only counts; events can not be read again
+	Strict   bool // malformed lines and a missing session_end are E-TRC-001
+	Unframed bool // a file without session_start is read too (TRC-91)
 }
 
 // group is one session_id met in the file.
@@ -118,7 +116,7 @@ func (r *Record) load(opt Options) error {
 		l := &rd.Line
 		id := l.Get("session_id").Str()
 		if cur == nil || cur.id != id {
-			cur = find(&groups, id, !opt.KeepNoEvents)
+			cur = find(&groups, id)
 		}
 		if !l.Known() {
 			name := string(l.Type())
@@ -132,9 +130,7 @@ func (r *Record) load(opt Options) error {
 			cur.startLine = rd.Number
 		}
 		cur.collector.Add(l)
-		if !opt.KeepNoEvents {
-			cur.events = append(cur.events, event{rd.Offset, int64(len(l.Raw())), rd.Number, typeIndex[l.Type()]})
-		}
+		cur.events = append(cur.events, event{rd.Offset, int64(len(l.Raw())), rd.Number, typeIndex[l.Type()]})
 	}
 	if err := rd.Err(); err != nil {
 		return workfs.Fault(err, "cannot read "+r.Trace.Path)
@@ -146,22 +142,20 @@ func (r *Record) load(opt Options) error {
 	return r.choose(groups, lines, opt)
 }
 
-func find(groups *[]*group, id string, list bool) *group {
+func find(groups *[]*group, id string) *group {
 	for _, g := range *groups {
 		if g.id == id {
 			return g
 		}
 	}
 	g := &group{id: string([]byte(id))}
-	if list {
-		g.collector.Redundant = func(x metrics.Redundant) { g.redundant = append(g.redundant, x) }
-	}
+	g.collector.Redundant = func(x metrics.Redundant) { g.redundant = append(g.redundant, x) }
 	*groups = append(*groups, g)
 	return g
 }
 
 func (r *Record) choose(groups []*group, lines int64, opt Options) error {
-	if lines == 0 && !opt.NoSession {
+	if lines == 0 {
 		return source.Unreadable(r.Trace, 0, "the trace is empty")
 	}
 	var got *group
@@ -208,9 +202,38 @@ func (r *Record) Count(ts ...trace.Type) int {
 	return n
 }
 
+// Index returns the places of the session's events of the given types, for At.
+func (r *Record) Index(ts ...trace.Type) []int {
+	want := mask(ts)
+	var out []int
+	for i, e := range r.events {
+		if want[e.typ] {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Len is the number of the session's known events.
+func (r *Record) Len() int { return len(r.events) }
+
+// At reads the event at a place again, nil when the file no longer holds it.
+// The line is good until the next.
+func (r *Record) At(i int) *trace.Line {
+	if !r.read(r.events[i]) {
+		return nil
+	}
+	return &r.line
+}
+
+// Number is the line number of the event at a place.
+func (r *Record) Number(i int) int64 { return r.events[i].number }
+
+// TypeAt is the type of the event at a place.
+func (r *Record) TypeAt(i int) trace.Type { return types[r.events[i].typ] }
+
 // Events yields the session's events of the given types, or all without any,
-// in file order, with their line numbers. A line is good until the next. An
-// error of reading ends the walk and is kept for Err.
+// in file order, with their line numbers. A line is good until the next.
 func (r *Record) Events(ts ...trace.Type) iter.Seq2[int64, *trace.Line] {
 	want := mask(ts)
 	return func(yield func(int64, *trace.Line) bool) {

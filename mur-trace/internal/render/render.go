@@ -122,7 +122,7 @@ func (t *Text) Table(head []string, rows [][]string) {
 				b.WriteString(c + gap)
 			}
 		}
-		t.Printf("%s\n", mark(b.String()))
+		t.Printf("%s\n", mark(strings.TrimRight(b.String(), " ")))
 	}
 	line(head, t.Dim)
 	for _, r := range rows {
