@@ -11,12 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/cli"
-	"github.com/mur-capsules/mur/lib/manifest"
-	"github.com/mur-capsules/mur/lib/names"
 	"github.com/mur-capsules/mur/lib/session"
-	"github.com/mur-capsules/mur/lib/store"
 	"github.com/mur-capsules/mur/lib/wasmhost/component"
 	"github.com/mur-capsules/mur/lib/workfs"
 	"github.com/mur-capsules/mur/mur-stage/internal/app"
@@ -113,22 +109,7 @@ func writeGuest(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func publish(ts *testscript.TestScript, neg bool, args []string) {
-	limits := artifact.LimitsOf(nil)
-	dir, err := workfs.OpenRoot(ts.MkAbs(args[1]), workfs.Options{Plain: true})
-	ts.Check(err)
-	defer dir.Close()
-	text, err := dir.ReadFile(manifest.FileName, 0)
-	ts.Check(err)
-	m, _, err := manifest.ParseArtifact(args[1], text, manifest.ArtifactOptions{})
-	ts.Check(err)
-	plan, err := artifact.PlanPack(dir, text, m, filepath.Join(ts.Getenv("WORK"), "out.mur.zip"), limits)
-	ts.Check(err)
-	data, err := plan.Build(limits)
-	ts.Check(err)
-	item, err := store.NewItem(data, artifact.Ref{Full: names.Full{Scope: args[0]}}, artifact.Host(), limits, args[1])
-	ts.Check(err)
-	_, err = store.OfProject(ts.MkAbs("."), limits).Put(context.Background(), item, true)
-	ts.Check(err)
+	ts.Check(put(ts.MkAbs("."), args[0], ts.MkAbs(args[1])))
 }
 
 func isDocument(ts *testscript.TestScript, neg bool, args []string) {

@@ -164,10 +164,16 @@ func (s *staging) makeStores() error {
 	return nil
 }
 
-// undo removes what this staging made, in the order of SES-73; state stores and
-// compiled forms stay. What can not be removed is warned about.
+// undo removes what this staging made, in the order of SES-73, and the lock it
+// wrote; state stores and compiled forms stay. What can not be removed is warned
+// about.
 func (s *staging) undo() {
 	h := &s.held
+	unremoved := func(path string, err error) {
+		w := diag.Warningf("", "layout", "cannot remove %s, which the refused staging made: %v", path, err)
+		w.Subject = &diag.Subject{Kind: diag.Path, Name: path}
+		s.warn(w)
+	}
 	remove := func(made bool, parent string, open func() (*workfs.Root, error)) {
 		if !made {
 			return
@@ -178,10 +184,7 @@ func (s *staging) undo() {
 			root.Close()
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			path := filepath.Join(parent, s.id)
-			w := diag.Warningf("", "layout", "cannot remove %s, which the refused staging made: %v", path, err)
-			w.Subject = &diag.Subject{Kind: diag.Path, Name: path}
-			s.warn(w)
+			unremoved(filepath.Join(parent, s.id), err)
 		}
 	}
 	remove(h.madeSession, s.home.Join(session.SessionsDir), func() (*workfs.Root, error) {
@@ -193,4 +196,9 @@ func (s *staging) undo() {
 	remove(h.madeWork, s.root, func() (*workfs.Root, error) {
 		return workfs.OpenRoot(s.root, workfs.Options{Ephemeral: true})
 	})
+	if h.lockWritten {
+		if err := s.undoLock(); err != nil {
+			unremoved(s.lockPath(), err)
+		}
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
@@ -107,7 +109,9 @@ func (s *staging) writeLock(ctx context.Context) error {
 	if s.lockFound || s.opts.NoLockWrite {
 		return nil
 	}
+	fresh := false
 	err := lockfile.Update(ctx, s.lockPath(), func(now lockfile.Lock) (lockfile.Lock, error) {
+		fresh = len(now.Entries) == 0
 		for _, a := range s.artifacts {
 			if a.source != "" {
 				continue
@@ -119,11 +123,24 @@ func (s *staging) writeLock(ctx context.Context) error {
 			}
 			now, _ = now.Pin(pin)
 		}
+		s.lock = now
 		return now, nil
 	})
-	s.held.lockWritten = err == nil
+	s.held.lockWritten = err == nil && fresh
 	return err
 }
+
+// undoLock removes the lock this staging wrote, unless somebody has changed it
+// since (SES-74).
+func (s *staging) undoLock() error {
+	now, found, err := lockfile.Load(s.lockPath())
+	if err != nil || !found || !slices.EqualFunc(now.Entries, s.lock.Entries, sameEntry) {
+		return err
+	}
+	return os.Remove(s.lockPath())
+}
+
+func sameEntry(a, b lockfile.Entry) bool { return reflect.DeepEqual(a, b) }
 
 // publish writes staged.json and prints the document (step 40). The lock of the
 // session is held until that is done.
