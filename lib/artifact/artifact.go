@@ -89,7 +89,7 @@ type Request struct {
 func ParseRequest(s string) (Request, error) {
 	bad := func(err error) (Request, error) {
 		return Request{}, diag.Errorf("E-IO-003", "%w", err).
-			Hint("install takes <scope>/<name>@<version>, <scope>/<name>, github:<owner>/<repo>@<tag>, or a path to a %s file", Suffix).
+			Hint("the forms are <scope>/<name>@<version>, <scope>/<name>, github:<owner>/<repo>@<tag>, and a path, which begins with ./, ../ or / or ends in %s", Suffix).
 			Name("path", s).Name("reason", err.Error())
 	}
 	if isPath(s) {

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -36,20 +37,39 @@ func Run(ctx context.Context, env cli.Env) int {
 
 // run is one command: its rows go to standard output, its failures to standard
 // error, each with its own code, and any failure makes the status 1.
-func run(env cli.Env, c *ucli.Context, do func(p *project.Places, d *diag.Printer) (report.Report, error)) error {
+func run(env cli.Env, c *ucli.Context, do func(p *project.Places, warn func(diag.Warning)) (report.Report, error)) error {
 	d := cli.Diagnostics(env, name, c.Bool("json"))
+	warn := func(w diag.Warning) {
+		w.Phase = cmp.Or(w.Phase, c.Command.Name)
+		d.Warn(w)
+	}
 	p, err := project.Find(env)
 	if err != nil {
-		return err
+		return inPhase(c, err)
 	}
-	rep, err := do(p, d)
+	rep, err := do(p, warn)
 	if err != nil {
-		return err
+		return inPhase(c, err)
 	}
 	if err := rep.Write(env.Stdout, c.Bool("json")); err != nil {
 		return err
 	}
-	return rep.Err()
+	return inPhase(c, rep.Err())
+}
+
+// inPhase marks errors as met by the command (DIA-16).
+func inPhase(c *ucli.Context, err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			_ = inPhase(c, e)
+		}
+		return err
+	}
+	var e *diag.Error
+	if errors.As(err, &e) {
+		e.In(c.Command.Name)
+	}
+	return err
 }
 
 // one makes a report of a command that works on one artifact, known as what until

@@ -34,15 +34,15 @@ func packCommand(env cli.Env) *ucli.Command {
 			cli.JSONFlag(),
 		},
 		Action: func(c *ucli.Context) error {
-			return run(env, c, func(p *project.Places, d *diag.Printer) (report.Report, error) {
-				return doPack(c, p, d)
+			return run(env, c, func(p *project.Places, warn func(diag.Warning)) (report.Report, error) {
+				return doPack(c, p, warn)
 			})
 		},
 	}
 }
 
-func doPack(c *ucli.Context, p *project.Places, d *diag.Printer) (report.Report, error) {
-	o := pack.Options{Dir: p.Dir, Strict: c.Bool("strict"), Limits: p.Limits, Warn: d.Warn}
+func doPack(c *ucli.Context, p *project.Places, warn func(diag.Warning)) (report.Report, error) {
+	o := pack.Options{Dir: p.Dir, Strict: c.Bool("strict"), Limits: p.Limits, Warn: warn}
 	if out := c.String("output"); out != "" {
 		o.Output = p.Abs(out)
 	}
@@ -91,7 +91,7 @@ func publishCommand(env cli.Env) *ucli.Command {
 			cli.JSONFlag(),
 		},
 		Action: func(c *ucli.Context) error {
-			return run(env, c, func(p *project.Places, d *diag.Printer) (report.Report, error) {
+			return run(env, c, func(p *project.Places, warn func(diag.Warning)) (report.Report, error) {
 				if err := atMost(c, 1); err != nil {
 					return report.Report{}, err
 				}

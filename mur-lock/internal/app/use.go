@@ -26,7 +26,7 @@ func installCommand(env cli.Env) *ucli.Command {
 			"mur-lock install -g ./scan-0.1.0.mur.zip     into the global store",
 		Flags: []ucli.Flag{globalFlag("install into the global store and pin nothing"), scopeFlag(), cli.JSONFlag()},
 		Action: func(c *ucli.Context) error {
-			return run(env, c, func(p *project.Places, d *diag.Printer) (report.Report, error) {
+			return run(env, c, func(p *project.Places, warn func(diag.Warning)) (report.Report, error) {
 				return install.Install(c.Context, p, install.Options{
 					Args: c.Args().Slice(), Global: c.Bool("global"), Scope: c.String("scope"),
 				})
@@ -44,11 +44,11 @@ func verifyCommand(env cli.Env) *ucli.Command {
 			"mur-lock verify --json | jq '.artifacts[] | select(.error)'",
 		Flags: []ucli.Flag{cli.JSONFlag()},
 		Action: func(c *ucli.Context) error {
-			return run(env, c, func(p *project.Places, d *diag.Printer) (report.Report, error) {
+			return run(env, c, func(p *project.Places, warn func(diag.Warning)) (report.Report, error) {
 				if err := atMost(c, 0); err != nil {
 					return report.Report{}, err
 				}
-				return pins.Verify(c.Context, p, d.Warn)
+				return pins.Verify(c.Context, p, warn)
 			})
 		},
 	}
@@ -67,7 +67,7 @@ func pinCommand(env cli.Env) *ucli.Command {
 			cli.JSONFlag(),
 		},
 		Action: func(c *ucli.Context) error {
-			return run(env, c, func(p *project.Places, d *diag.Printer) (report.Report, error) {
+			return run(env, c, func(p *project.Places, warn func(diag.Warning)) (report.Report, error) {
 				if err := atLeastOne(c, "a reference"); err != nil {
 					return report.Report{}, err
 				}
@@ -85,7 +85,7 @@ func unpinCommand(env cli.Env) *ucli.Command {
 		Description: "The stores keep what they hold.\n\nmur-lock unpin local/scan",
 		Flags:       []ucli.Flag{cli.JSONFlag()},
 		Action: func(c *ucli.Context) error {
-			return run(env, c, func(p *project.Places, d *diag.Printer) (report.Report, error) {
+			return run(env, c, func(p *project.Places, warn func(diag.Warning)) (report.Report, error) {
 				if err := atLeastOne(c, "a name"); err != nil {
 					return report.Report{}, err
 				}
@@ -109,7 +109,7 @@ func listCommand(env cli.Env) *ucli.Command {
 			cli.JSONFlag(),
 		},
 		Action: func(c *ucli.Context) error {
-			return run(env, c, func(p *project.Places, d *diag.Printer) (report.Report, error) {
+			return run(env, c, func(p *project.Places, warn func(diag.Warning)) (report.Report, error) {
 				if err := atMost(c, 0); err != nil {
 					return report.Report{}, err
 				}

@@ -124,16 +124,14 @@ func Skill(ctx context.Context, o Options, d artifact.SkillDefaults) (report.Row
 		if d.Version == "" {
 			d.Version = artifact.SkillVersion
 		}
-		text = artifact.SkillManifest(d)
-	} else if d != (artifact.SkillDefaults{}) {
-		return report.Row{}, diag.Usagef("%s has a %s: its name, version and description are taken from there, not from the command line", o.Source, manifest.FileName)
-	}
-	if d.Name != "" {
 		// A name that breaks the rule is E-BLD-001 before the manifest made of it
 		// is read.
 		if err := artifact.CheckIdentity(d.Name, d.Version); err != nil {
 			return report.Row{}, err
 		}
+		text = artifact.SkillManifest(d)
+	} else if d != (artifact.SkillDefaults{}) {
+		return report.Row{}, diag.Usagef("%s has a %s: its name, version and description are taken from there, not from the command line", o.Source, manifest.FileName)
 	}
 	m, err := o.parse(filepath.Join(o.Source, manifest.FileName), text)
 	if err != nil {
