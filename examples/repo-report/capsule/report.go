@@ -5,20 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
-	"text/template"
 )
 
-// Report is what the template of the skill report-style is filled in with.
-type Report struct {
-	Stats    Stats
-	Marks    []Mark
-	MarksCut bool // there were more
-}
-
-// Stats is the answer of the tool code-stats; it names the fields a template
-// may use and ignores others.
+// Stats is the answer of the tool code-stats, as far as a report uses it.
 type Stats struct {
 	Files     int `json:"files"`
 	Lines     int `json:"lines"`
@@ -48,10 +41,13 @@ type Mark struct {
 // maxMarks keeps a report readable.
 const maxMarks = 50
 
-// Compile puts the tools' answers into the style's template.
+// values are what the names of a template stand for.
+type values map[string]string
+
+// Compile lays the tools' answers out as the template in the style says.
 func Compile(stats, marks, style string) (string, error) {
-	var r Report
-	if err := json.Unmarshal([]byte(stats), &r.Stats); err != nil {
+	var s Stats
+	if err := json.Unmarshal([]byte(stats), &s); err != nil {
 		return "", fmt.Errorf("code-stats: %w", err)
 	}
 	var scan struct {
@@ -61,44 +57,98 @@ func Compile(stats, marks, style string) (string, error) {
 	if err := json.Unmarshal([]byte(marks), &scan); err != nil {
 		return "", fmt.Errorf("todo-scan: %w", err)
 	}
-	r.Marks, r.MarksCut = scan.Marks, scan.Truncated
-	slices.SortFunc(r.Marks, func(a, b Mark) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
-	})
-	if len(r.Marks) > maxMarks {
-		r.Marks, r.MarksCut = r.Marks[:maxMarks], true
-	}
-	text, err := templateIn(style)
+	template, err := templateIn(style)
 	if err != nil {
 		return "", fmt.Errorf("report-style: %w", err)
 	}
-	t, err := template.New("report-style").Funcs(template.FuncMap{"percent": percent}).Parse(text)
-	if err != nil {
-		return "", err
+	slices.SortFunc(scan.Marks, func(a, b Mark) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	shown := scan.Marks[:min(maxMarks, len(scan.Marks))]
+	more := strconv.Itoa(len(scan.Marks) - len(shown))
+	if scan.Truncated {
+		more += " or more"
 	}
-	var out strings.Builder
-	if err := t.Execute(&out, r); err != nil {
-		return "", err
+	total := values{
+		"files": strconv.Itoa(s.Files), "lines": strconv.Itoa(s.Lines), "skipped": strconv.Itoa(s.Skipped),
+		"blank": percent(s.Blank, s.Lines), "marks": strconv.Itoa(len(shown)), "more": more,
 	}
-	return strings.TrimRight(out.String(), "\n") + "\n", nil
+	lists := map[string][]values{"language": {}, "function": {}, "mark": {}}
+	for _, l := range s.Languages {
+		lists["language"] = append(lists["language"], values{
+			"name": l.Name, "files": strconv.Itoa(l.Files), "lines": strconv.Itoa(l.Lines), "share": percent(l.Lines, s.Lines),
+		})
+	}
+	for _, f := range s.Functions {
+		lists["function"] = append(lists["function"], values{
+			"name": f.Name, "file": f.File, "line": strconv.Itoa(f.Line), "lines": strconv.Itoa(f.Lines),
+		})
+	}
+	for _, m := range shown {
+		lists["mark"] = append(lists["mark"], values{
+			"file": m.File, "line": strconv.Itoa(m.Line), "kind": m.Kind, "text": m.Text,
+		})
+	}
+	return fill(template, total, lists)
 }
 
-// templateIn returns the text of the skill's block marked "template".
-func templateIn(skill string) (string, error) {
+// templateIn returns the lines of the skill's block marked "template".
+func templateIn(skill string) ([]string, error) {
 	_, rest, found := strings.Cut(skill, "\n```template\n")
 	if !found {
-		return "", errors.New("the skill holds no template")
+		return nil, errors.New("the skill holds no template")
 	}
 	text, _, found := strings.Cut(rest, "\n```")
 	if !found {
-		return "", errors.New("the skill's template does not end")
+		return nil, errors.New("the skill's template does not end")
 	}
-	return text + "\n", nil
+	return strings.Split(text, "\n"), nil
+}
+
+// fill writes the template's lines with their $names replaced: a line
+// "each mark: ..." once for each mark, "no mark: ..." when there is none.
+func fill(template []string, total values, lists map[string][]values) (string, error) {
+	var out strings.Builder
+	for _, line := range template {
+		head, rest, _ := strings.Cut(line, ": ")
+		word, name, _ := strings.Cut(head, " ")
+		list, isList := lists[name]
+		rows := []values{total}
+		switch {
+		case word == "each" && isList:
+			rows, line = list, rest
+		case word == "no" && isList:
+			line = rest
+			if len(list) > 0 {
+				rows = nil
+			}
+		}
+		for _, row := range rows {
+			text, err := row.replace(line)
+			if err != nil {
+				return "", err
+			}
+			out.WriteString(text + "\n")
+		}
+	}
+	return out.String(), nil
+}
+
+func (v values) replace(line string) (string, error) {
+	var err error
+	text := os.Expand(line, func(name string) string {
+		value, known := v[name]
+		if !known {
+			err = fmt.Errorf("report-style: nothing is called $%s in the line %q", name, line)
+		}
+		return value
+	})
+	return text, err
 }
 
 func percent(part, whole int) string {
 	if whole == 0 {
 		return "0 %"
 	}
-	return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(whole))
+	return strconv.Itoa((100*part+whole/2)/whole) + " %"
 }

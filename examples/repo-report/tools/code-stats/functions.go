@@ -2,16 +2,13 @@ package main
 
 import (
 	"bytes"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"regexp"
 	"strings"
 )
 
-// functionsIn finds the functions of one file. Go is parsed and exact; the
-// other languages are measured by a first line that looks like a function and
-// by where its braces, or its indentation, come back. That is an estimate.
+// functionsIn finds the functions of one file by a first line that looks like
+// one and by where its braces, or its indentation, come back. For Go as gofmt
+// writes it that is exact, for other languages an estimate.
 func functionsIn(lang, name string, text []byte) []Function {
 	switch lang {
 	case "Go":
@@ -25,44 +22,36 @@ func functionsIn(lang, name string, text []byte) []Function {
 	return nil
 }
 
+// goHead matches the first line of a function as gofmt writes it, with the type
+// of its receiver and its name.
+var goHead = regexp.MustCompile(`^func (?:\((?:\w+ )?\*?(\w+)[^)]*\) )?(\w+)`)
+
+// goFunctions relies on gofmt: a function begins at the margin and ends with the
+// next } at the margin, or on its first line.
 func goFunctions(name string, text []byte) []Function {
-	files := token.NewFileSet()
-	f, _ := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
-	if f == nil {
-		return nil
-	}
 	var found []Function
-	for _, d := range f.Decls { // what parsed before a syntax error still counts
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Body == nil {
+	lines := bytes.Split(text, []byte("\n"))
+	for i := 0; i < len(lines); i++ {
+		m := goHead.FindSubmatch(lines[i])
+		if m == nil {
 			continue
 		}
-		first, last := files.Position(fn.Pos()).Line, files.Position(fn.End()).Line
-		found = append(found, Function{Name: receiver(fn) + fn.Name.Name, File: name, Line: first, Lines: last - first + 1})
+		last := i
+		if !bytes.HasSuffix(lines[i], []byte("}")) {
+			for last = i + 1; last < len(lines) && !bytes.HasPrefix(lines[last], []byte("}")); last++ {
+			}
+		}
+		if last == len(lines) {
+			break // it never ends: not Go, or not gofmt's
+		}
+		full := string(m[2])
+		if len(m[1]) > 0 {
+			full = string(m[1]) + "." + full
+		}
+		found = append(found, Function{Name: full, File: name, Line: i + 1, Lines: last - i + 1})
+		i = last
 	}
 	return found
-}
-
-// receiver returns "T." for a method of T or *T.
-func receiver(fn *ast.FuncDecl) string {
-	if fn.Recv == nil || len(fn.Recv.List) == 0 {
-		return ""
-	}
-	t := fn.Recv.List[0].Type
-	for {
-		switch x := t.(type) {
-		case *ast.StarExpr:
-			t = x.X
-		case *ast.IndexExpr:
-			t = x.X
-		case *ast.IndexListExpr:
-			t = x.X
-		case *ast.Ident:
-			return x.Name + "."
-		default:
-			return ""
-		}
-	}
 }
 
 var pythonHead = regexp.MustCompile(`^(\s*)(?:async\s+)?def\s+(\w+)`)
