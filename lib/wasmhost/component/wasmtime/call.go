@@ -12,9 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"runtime/cgo"
-	"strings"
 	"unsafe"
 )
 
@@ -84,46 +82,18 @@ func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 	}, nil
 }
 
-// countTooHigh is the library's text for a store with too many of something.
-var countTooHigh = regexp.MustCompile(`(instance|table|memory) count too high`)
-
-// classify says why a guest ended. The order is CON-263: a refused growth comes
-// before an interrupt, an interrupt before an ordinary trap.
+// classify says why the guest of the store ended, which it can do once.
 func (s *Store) classify(err error) error {
 	s.failed = true
-	detail := err.Error()
+	e := ending{report: err.Error(), fault: s.fault, exit: s.exit, memoryRefused: bool(s.p.mem_refused)}
 	var lib *Error
 	if errors.As(err, &lib) {
-		detail = lib.Detail
+		e.report = lib.Detail
 	}
-	e := &Error{Kind: Failed, Detail: detail}
-	trap, trapped := trapText(detail)
-	switch {
-	case s.fault != nil && s.fault.Kind == HostPanic:
-		e = s.fault
-	case s.exit != nil && s.exit.Status == 0:
-		e = s.exit
-	case bool(s.p.mem_refused):
-		e.Kind, e.Limit = LimitHit, MemoryBytes
-	case s.fault != nil && s.fault.Kind == LimitHit:
-		e = s.fault
-	case s.fault == nil && strings.Contains(detail, "exceeds table limits"):
-		e.Kind, e.Limit = LimitHit, TableElements
-	case s.fault == nil && countTooHigh.MatchString(detail):
-		e.Kind, e.Limit = LimitHit, Instances
-	case s.exit != nil:
-		e = s.exit
-	case s.ctx.Err() != nil:
-		e.Kind, e.Err = Interrupted, context.Cause(s.ctx)
-	case s.fault != nil:
-		e = s.fault
-	case trapped:
-		e.Kind, e.Trap = Trapped, trap
+	if s.ctx.Err() != nil {
+		e.over = context.Cause(s.ctx)
 	}
-	if e.Detail == "" {
-		e.Detail = detail
-	}
-	return e
+	return e.classify()
 }
 
 // Index is an exported function of a component, looked up once for all its
