@@ -12,14 +12,10 @@ say() { printf '\n== %s\n' "$*"; }
 say "build the guests of examples/repo-report, pack and pin them"
 sh examples/repo-report/build.sh
 
-say "mur-stage | mur-launch, over lib/"
+say "mur-stage | mur-launch, over lib/: what the capsule prints"
 result=$(mur-stage --manifest examples/repo-report/murmur.yaml --workdir lib | mur-launch)
 
-say "the report"
-records=$(printf '%s' "$result" | sed -n 's/.*"records_dir":"\([^"]*\)".*/\1/p')
-cat "$records/out/report.md"
-
-say "the session"
+say "how the session ended; the report is also in lib/out/report.md"
 echo "$result"
 
 say "mur-trace show @1"
