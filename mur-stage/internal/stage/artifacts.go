@@ -325,10 +325,6 @@ func (s *staging) compiledForms() *store.Compiled {
 	return store.OpenCompiled(s.home, s.workFolder(""))
 }
 
-func (s *staging) form(hash, sum, fingerprint string) *session.Compiled {
-	return &session.Compiled{Path: s.home.Join("compiled/" + store.FormName(hash, fingerprint)), SHA256: sum, Fingerprint: fingerprint}
-}
-
 // compileComponent verifies and compiles a script capsule's component (step 31).
 func (s *staging) compileComponent(ctx context.Context) error {
 	if s.component == nil {

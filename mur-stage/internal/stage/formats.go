@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/store"
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/component"
 	"github.com/mur-capsules/mur/lib/wasmhost/core"
@@ -78,8 +79,8 @@ type guest struct {
 }
 
 // prepare checks that wasm is a guest of its kind and makes sure that it
-// compiles: by a compiled form that is there and has its recorded hash, or by
-// compiling it (ART-114, ART-128). Hash is the one the bytes were verified by,
+// compiles: by a compiled form that is there, which the launch verifies when it
+// loads it, or by compiling it (ART-114, ART-134). Hash is the one the bytes were verified by,
 // what the guest's name in a refusal.
 func (s *staging) prepare(ctx context.Context, what string, wasm []byte, hash string, kind wasmhost.Kind) (guest, error) {
 	f, err := s.formatOf(wasm)
@@ -91,8 +92,8 @@ func (s *staging) prepare(ctx context.Context, what string, wasm []byte, hash st
 	}
 	g := guest{implementation: f.Implementation, iface: wasmhost.Export(kind)}
 	forms := s.compiledForms()
-	if _, sum, ok := forms.Load(hash, f.Info.Fingerprint); ok {
-		g.compiled = s.form(hash, sum, f.Info.Fingerprint)
+	if sum, ok := forms.Recorded(hash, f.Info.Fingerprint); ok {
+		g.compiled = formOf(forms, hash, sum, f.Info.Fingerprint)
 		return g, nil
 	}
 	form, err := compile(ctx, f, wasm, kind)
@@ -101,10 +102,14 @@ func (s *staging) prepare(ctx context.Context, what string, wasm []byte, hash st
 	}
 	if form != nil {
 		if sum, ok := forms.Save(hash, f.Info.Fingerprint, form); ok {
-			g.compiled = s.form(hash, sum, f.Info.Fingerprint)
+			g.compiled = formOf(forms, hash, sum, f.Info.Fingerprint)
 		}
 	}
 	return g, nil
+}
+
+func formOf(forms *store.Compiled, hash, sum, fingerprint string) *session.Compiled {
+	return &session.Compiled{Path: forms.Path(hash, fingerprint), SHA256: sum, Fingerprint: fingerprint}
 }
 
 // compile compiles a guest and returns its form, nil where the engine keeps none.
