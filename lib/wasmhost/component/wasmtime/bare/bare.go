@@ -36,18 +36,12 @@ func New(wasm []byte) (*Loop, error) {
 	return l, nil
 }
 
-// Instantiate makes and deletes n stores with an instance in each and returns
-// the mean time of one in nanoseconds.
-func (l *Loop) Instantiate(n int) (float64, error) { return l.run(n, 0) }
-
 // Call makes n stores, instantiates in each, calls the tool once with the data
 // "hello" and deletes the store; it returns the mean time of one in
 // nanoseconds.
-func (l *Loop) Call(n int) (float64, error) { return l.run(n, 1) }
-
-func (l *Loop) run(n, calls int) (float64, error) {
+func (l *Loop) Call(n int) (float64, error) {
 	var ns C.double
-	if msg := C.bare_run(l.p, C.int(n), C.int(calls), &ns); msg != nil {
+	if msg := C.bare_run(l.p, C.int(n), &ns); msg != nil {
 		defer C.free(unsafe.Pointer(msg))
 		return 0, errors.New(C.GoString(msg))
 	}

@@ -5,6 +5,6 @@
 typedef struct bare bare_t;
 // A function that returns a string has failed; the caller frees the string.
 char *bare_new(const uint8_t *wasm, size_t len, bare_t **out);
-char *bare_run(bare_t *, int n, int calls, double *mean_ns);
+char *bare_run(bare_t *, int n, double *mean_ns);
 void bare_delete(bare_t *);
 #endif
