@@ -84,5 +84,5 @@ func TestHeader(t *testing.T) {
 		t.Errorf("layouts differ\nlibrary:\n%s\nours:\n%s", theirs, ours)
 	}
 	// Two declarations of one function with different types do not compile.
-	build(library + "#define WH_PROTOTYPES_ONLY\n#include \"capi.h\"\nint main(void) { return 0; }\n")
+	build(library + "#define WH_PROTOTYPES_ONLY\n#include \"capi.h\"\n#include \"bare/wasi.h\"\nint main(void) { return 0; }\n")
 }

@@ -2,15 +2,10 @@
 
 #include "bare.h"
 #include "../capi.h"
+#include "wasi.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-// What only this loop uses of the C API.
-typedef struct wasi_config_t wasi_config_t;
-wasi_config_t *wasi_config_new(void);
-wasmtime_error_t *wasmtime_context_set_wasi(wasmtime_context_t *, wasi_config_t *);
-wasmtime_error_t *wasmtime_component_linker_add_wasip2(wasmtime_component_linker_t *);
 
 struct bare {
   wasm_engine_t *engine;
