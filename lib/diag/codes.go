@@ -173,7 +173,7 @@ var codes = map[Code]string{
 	"E-SHL-101":    "The command is not in shell.allow, or a protected path refused it",                                                                                                                                                 // DIA-183
 	"E-TRC-101":    "A stream's chain or seal does not verify",                                                                                                                                                                          // DIA-184
 	"E-TRC-102":    "A filter expression cannot be read",                                                                                                                                                                                // DIA-185
-	"W-STG-101":    "The document carries fields this build does not know",                                                                                                                                                              // DIA-186
+	"W-STG-101":    "Retired",                                                                                                                                                                                                           // DIA-186
 	"W-REG-101":    "A lock entry pins an artifact the manifest does not declare",                                                                                                                                                       // DIA-187
 }
 
