@@ -11,7 +11,6 @@ package artifact
 
 import (
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -187,12 +186,4 @@ func CheckPlatform(tag string) error {
 		return fmt.Errorf("%s is no platform: one of %s is expected", diag.Quote(tag), strings.Join(Platforms(), ", "))
 	}
 	return nil
-}
-
-// cleanPath makes path absolute against dir.
-func cleanPath(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(dir, path)
 }
