@@ -62,6 +62,7 @@ func addFile(zw *zip.Writer, f File) error {
 		CompressedSize64:   uint64(comp.Len()),
 		UncompressedSize64: uint64(len(f.Data)),
 		// The earliest date a zip file can hold, without a time zone.
+		//lint:ignore SA1019 CreateRaw writes this field and not Modified
 		ModifiedDate: 1<<5 | 1,
 	}
 	mode := fs.FileMode(0o644)

@@ -95,6 +95,11 @@ func (h Home) openDirs(rel string, opt Options, create bool) (*Root, error) {
 	}
 	// A latch of its own: a link in the home is no refusal of a session.
 	top, err := OpenRoot(above, Options{})
+	if err != nil && h.parent != "" {
+		return nil, diag.Errorf("E-IO-003", "no murmur home: HOME can not be used: %w", err).
+			Hint("set MURMUR_HOME or HOME to a directory of your own").
+			Name("path", above).Name("reason", "no usable MURMUR_HOME or HOME")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -132,8 +132,11 @@ func TestHomeRefusals(t *testing.T) {
 	})
 	t.Run("HOME is not there", func(t *testing.T) {
 		h, _ := FindHome([]string{"HOME=" + elsewhere + "/nobody"})
-		if _, err := h.Open("keys", Options{}); diag.CodeOf(err) == "" {
+		if _, err := h.Open("keys", Options{}); diag.CodeOf(err) != "E-IO-003" || !strings.Contains(err.Error(), "HOME") {
 			t.Errorf("got %v", err)
+		}
+		if _, err := h.OpenExisting("keys", Options{}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("for a reader: %v", err)
 		}
 		if _, err := os.Lstat(elsewhere + "/nobody"); err == nil {
 			t.Error("it made a HOME")

@@ -38,6 +38,8 @@ var rooms = map[string][]string{
 	"session/running":                  {"ids", "workfs"},
 	"session/schema":                   {},
 	"trace":                            {"diag", "ids", "workfs"},
+	"trace/schema":                     {},
+	"trace/tracegen":                   {"trace", "ids", "workfs"}, // for tests and benchmarks
 	"wasmhost":                         {"diag", "policy"},
 	"wasmhost/outbound":                {"wasmhost", "policy"},
 	"wasmhost/core":                    {"wasmhost"},
