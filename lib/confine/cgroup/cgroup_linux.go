@@ -1,0 +1,225 @@
+// Package cgroup bounds a session's processes as a whole (CON section 13): one
+// scope a session with its limits, one leaf below it for each worker, counters
+// that say which limit was hit, and an end that leaves nothing. It works on cgroup
+// v2 and v1 through the hierarchies a confine.Reading names; where they are is
+// decided there.
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/cgroups/fs"
+	"github.com/opencontainers/cgroups/fs2"
+	"golang.org/x/sys/unix"
+
+	"github.com/mur-capsules/mur/lib/confine"
+)
+
+// Limits are those of a scope; 0 sets none (CON-186).
+type Limits struct {
+	MemoryBytes uint64
+	PidsMax     uint64
+	CPUPercent  uint64 // of one core
+}
+
+// cpuPeriod is the period CPU quotas are counted in, in microseconds.
+const cpuPeriod = 100_000
+
+// Scope is a session's group.
+type Scope struct {
+	version int
+	paths   map[string]string // controller -> directory; v2: "" -> directory
+	m       cgroups.Manager
+}
+
+// Leaf is a worker's group below a scope.
+type Leaf struct {
+	scope *Scope
+	paths map[string]string
+	m     cgroups.Manager
+}
+
+// New makes the scope in the hierarchies of a reading and writes its limits. The
+// error is what E-RUN-012 carries; nothing is left behind then. name is one path
+// segment.
+func New(r confine.Cgroup, name string, l Limits) (*Scope, error) {
+	if r.Version == nil {
+		return nil, fmt.Errorf("no cgroup hierarchy can be used: %s", r.Blocker.String())
+	}
+	s := &Scope{version: *r.Version, paths: map[string]string{}}
+	for controller, dir := range r.Hierarchies {
+		if s.version == 2 {
+			controller = ""
+		}
+		s.paths[controller] = filepath.Join(dir, name)
+	}
+	res := &cgroups.Resources{SkipDevices: true, SkipFreezeOnSet: true, Memory: int64(l.MemoryBytes), CpuPeriod: cpuPeriod, CpuQuota: int64(l.CPUPercent) * cpuPeriod / 100}
+	if l.MemoryBytes > 0 && s.swapAccounted() {
+		res.MemorySwap = int64(l.MemoryBytes) // memory and swap together: no swap
+	}
+	if l.PidsMax > 0 {
+		n := int64(l.PidsMax)
+		res.PidsLimit = &n
+	}
+	var err error
+	if s.m, err = s.manager(s.paths, res); err != nil {
+		return nil, err
+	}
+	if err := s.make(s.paths); err != nil {
+		return nil, err
+	}
+	if err := s.m.Set(res); err != nil {
+		_ = s.remove(s.paths)
+		return nil, fmt.Errorf("write limits: %w", err)
+	}
+	return s, nil
+}
+
+// swapAccounted reports whether the host counts swap; v1 has the file only then.
+func (s *Scope) swapAccounted() bool {
+	if s.version == 2 {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(filepath.Dir(s.paths["memory"]), "memory.memsw.limit_in_bytes"))
+	return err == nil
+}
+
+func (s *Scope) manager(paths map[string]string, res *cgroups.Resources) (cgroups.Manager, error) {
+	if s.version == 2 {
+		return fs2.NewManager(&cgroups.Cgroup{Resources: res}, paths[""])
+	}
+	return fs.NewManager(&cgroups.Cgroup{Resources: res}, paths)
+}
+
+func (s *Scope) make(paths map[string]string) error {
+	for _, dir := range paths {
+		if err := os.Mkdir(dir, 0o755); err != nil && !(s.version == 1 && errors.Is(err, os.ErrExist)) {
+			_ = s.remove(paths)
+			return fmt.Errorf("make group: %w", err)
+		}
+	}
+	if s.version == 2 {
+		// Children get the controllers their parent hands down (cgroups(7)).
+		up := filepath.Join(filepath.Dir(paths[""]), "cgroup.subtree_control")
+		if err := os.WriteFile(up, []byte("+memory +pids +cpu"), 0); err != nil {
+			_ = s.remove(paths)
+			return fmt.Errorf("hand down controllers: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Scope) remove(paths map[string]string) error {
+	var errs []error
+	for _, dir := range paths {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Remove removes the scope; its leaves are gone already (CON-190: best effort).
+func (s *Scope) Remove() error { return s.remove(s.paths) }
+
+// Leaf makes a group for one worker.
+func (s *Scope) Leaf(name string) (*Leaf, error) {
+	l := &Leaf{scope: s, paths: map[string]string{}}
+	for controller, dir := range s.paths {
+		l.paths[controller] = filepath.Join(dir, name)
+	}
+	if err := s.make(l.paths); err != nil {
+		return nil, err
+	}
+	var err error
+	if l.m, err = s.manager(l.paths, &cgroups.Resources{SkipDevices: true}); err != nil {
+		_ = s.remove(l.paths)
+		return nil, err
+	}
+	return l, nil
+}
+
+// Add moves a process into the leaf, in every hierarchy.
+func (l *Leaf) Add(pid int) error {
+	for _, dir := range l.paths {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
+			return fmt.Errorf("move process %d: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// Counts are what a scope and a leaf have counted; a difference over a command
+// says which limit ended it (CON-198 to CON-200). -1: the kernel has no counter.
+type Counts struct {
+	OOMKills int64 // of the leaf
+	PidsMax  int64 // of the scope; v1 counts where the fork was, so the leaf's are added
+}
+
+// Counts reads the counters.
+func (l *Leaf) Counts() Counts {
+	c := Counts{OOMKills: -1, PidsMax: -1}
+	if l.scope.version == 2 {
+		c.OOMKills = counter(filepath.Join(l.paths[""], "memory.events"), "oom_kill")
+		c.PidsMax = counter(filepath.Join(l.scope.paths[""], "pids.events"), "max")
+		return c
+	}
+	c.OOMKills = counter(filepath.Join(l.paths["memory"], "memory.oom_control"), "oom_kill")
+	c.PidsMax = counter(filepath.Join(l.scope.paths["pids"], "pids.events"), "max")
+	if own := counter(filepath.Join(l.paths["pids"], "pids.events"), "max"); own > 0 {
+		c.PidsMax += own
+	}
+	return c
+}
+
+func counter(path, key string) int64 {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return -1
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == key {
+			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+				return n
+			}
+		}
+	}
+	return -1
+}
+
+// Kill ends every process of the leaf, removes it, and reports an error when
+// some process did not end within two seconds (CON-189).
+func (l *Leaf) Kill() error {
+	for range 200 {
+		// Frozen, nothing forks between being listed and being signalled.
+		_ = l.m.Freeze(cgroups.Frozen)
+		pids, err := cgroups.GetAllPids(l.processes())
+		for _, pid := range pids {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		_ = l.m.Freeze(cgroups.Thawed)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if len(pids) == 0 && l.scope.remove(l.paths) == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return errors.New("processes of the group did not end within two seconds")
+}
+
+// processes is the directory whose cgroup.procs lists the leaf.
+func (l *Leaf) processes() string {
+	if l.scope.version == 2 {
+		return l.paths[""]
+	}
+	return l.paths["pids"]
+}
