@@ -50,6 +50,9 @@ func Check(wasm []byte, kind wasmhost.Kind) (Shape, error) {
 }
 
 func inspect(wasm []byte, kind wasmhost.Kind) (*module, Shape, error) {
+	if interfaceOf(kind) == "" {
+		return nil, "", &wasmhost.LoadError{Reason: wasmhost.BadExport, Name: "what its kind asks for", Err: fmt.Errorf("kind %q is unknown", kind)}
+	}
 	if !bytes.HasPrefix(wasm, header) {
 		return nil, "", &wasmhost.LoadError{Reason: wasmhost.BadFormat, Err: errors.New("the first eight bytes are not those of a core module")}
 	}

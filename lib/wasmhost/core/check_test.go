@@ -72,6 +72,12 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestCheckRefusesUnknownKinds(t *testing.T) {
+	if _, err := core.Check(command(nil).bytes(), "process-driver"); err == nil || !strings.Contains(err.Error(), "process-driver") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A body the engine refuses passes the check and fails to compile.
 func TestCompileRefuses(t *testing.T) {
 	_, err := engine.Compile(t.Context(), command([]byte{opDrop}).bytes(), wasmhost.Tool)

@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -111,7 +110,7 @@ func (g *Guest) run(ctx context.Context, in *wasmhost.Instance, op string, input
 	std := streams(c)
 	files := &openFiles{}
 	defer files.closeAll()
-	config := moduleConfig(c, in, op, std, files)
+	config := moduleConfig(in, op, std, files)
 
 	ictx, cancel := withDeadline(context.WithValue(ctx, callKey{}, c), limits.Deadline)
 	defer cancel()
@@ -222,7 +221,7 @@ func boundTables(mod api.Module, limit uint32) {
 }
 
 // moduleConfig is what WASI shows the guest.
-func moduleConfig(c *call, in *wasmhost.Instance, op string, std stdio, files *openFiles) wazero.ModuleConfig {
+func moduleConfig(in *wasmhost.Instance, op string, std stdio, files *openFiles) wazero.ModuleConfig {
 	config := wazero.NewModuleConfig().
 		WithName(""). // any number of instances at a time
 		WithStartFunctions().
@@ -231,7 +230,6 @@ func moduleConfig(c *call, in *wasmhost.Instance, op string, std stdio, files *o
 		WithRandSource(rand.Reader).
 		WithSysWalltime().
 		WithNanotime(monotonic, 1).
-		WithNanosleep(func(ns int64) { c.sleep(time.Duration(ns)) }).
 		WithOsyield(runtime.Gosched)
 	for _, kv := range in.Env {
 		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && name != "PWD" && !strings.ContainsRune(kv, 0) {
@@ -261,13 +259,3 @@ func moduleConfig(c *call, in *wasmhost.Instance, op string, std stdio, files *o
 
 // stateDir is the guest name of the store (WIT-31).
 const stateDir = "state"
-
-// sleep ends early when the call does; the guest is then ended at its next step.
-func (c *call) sleep(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-c.ctx.Done():
-	}
-}
