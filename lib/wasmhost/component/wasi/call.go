@@ -18,6 +18,7 @@ type (
 	enum      = wasmtime.Enum
 	flags     = wasmtime.Flags
 	option    = wasmtime.Option
+	result    = wasmtime.Result
 	funcs     = map[string]wasmtime.Func
 	resources = map[string]wasmtime.ResourceType
 )

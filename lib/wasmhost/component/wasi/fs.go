@@ -147,6 +147,7 @@ func filesystemInterfaces() []wasmtime.Interface {
 			m["[method]descriptor."+name] = f
 		}
 	}
+	addPacked("wasi:filesystem/types", m)
 	return []wasmtime.Interface{
 		{Name: "filesystem/types", Resources: resources{"descriptor": typeDescriptor, "directory-entry-stream": typeDirEntries}, Funcs: m},
 		{Name: "filesystem/preopens", Funcs: funcs{"get-directories": func(c *call, a []val) (val, error) {

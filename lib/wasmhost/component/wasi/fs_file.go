@@ -91,23 +91,30 @@ func fileOffset(v val) (int64, error) {
 	return int64(n), nil
 }
 
-// onFile adapts a function on an open file, checking how it was opened. The
-// argument at index off, if any, is an offset.
-func onFile(write bool, off int, f func(c *call, d *descriptor, a []val, off int64) (val, error)) wasmtime.Func {
+// mayUse checks how a descriptor was opened, and reads an offset.
+func (d *descriptor) mayUse(write bool, off val) (int64, error) {
+	switch {
+	case d.file == nil:
+		return 0, syscall.EISDIR
+	case write && !d.write, !write && !d.read:
+		return 0, syscall.EBADF
+	}
+	return fileOffset(off)
+}
+
+// onFile adapts a function on an open file whose argument at index arg is an
+// offset or a size; -1 means there is none.
+func onFile(write bool, arg int, f func(c *call, d *descriptor, a []val, off int64) (val, error)) wasmtime.Func {
 	return fsFunc(func(c *call, d *descriptor, a []val) (val, error) {
-		switch {
-		case d.file == nil:
-			return nil, syscall.EISDIR
-		case write && !d.write, !write && !d.read:
-			return nil, syscall.EBADF
-		case off < 0:
-			return f(c, d, a, 0)
+		var number val = uint64(0)
+		if arg >= 0 {
+			number = a[arg]
 		}
-		n, err := fileOffset(a[off])
+		off, err := d.mayUse(write, number)
 		if err != nil {
 			return nil, err
 		}
-		return f(c, d, a, n)
+		return f(c, d, a, off)
 	})
 }
 
@@ -154,15 +161,13 @@ func fileFuncs() map[string]wasmtime.Func {
 		"set-size": onFile(true, 0, func(c *call, d *descriptor, a []val, size int64) (val, error) {
 			return nil, d.file.Truncate(size)
 		}),
-		"advise":    fsFunc(func(*call, *descriptor, []val) (val, error) { return nil, nil }), // the kernel's guess is good
-		"sync":      fsFunc(func(c *call, d *descriptor, a []val) (val, error) { return nil, d.sync(false) }),
-		"sync-data": fsFunc(func(c *call, d *descriptor, a []val) (val, error) { return nil, d.sync(true) }),
-		"get-flags": fsFunc(func(c *call, d *descriptor, a []val) (val, error) { return d.flags, nil }),
-		"get-type":  stat(func(fi os.FileInfo) val { return fileType(fi.Mode()) }),
-		"stat":      stat(statRecord),
-		"metadata-hash": stat(func(fi os.FileInfo) val {
-			return metadataHash(fi)
-		}),
+		"advise":        fsFunc(func(*call, *descriptor, []val) (val, error) { return nil, nil }), // the kernel's guess is good
+		"sync":          fsFunc(func(c *call, d *descriptor, a []val) (val, error) { return nil, d.sync(false) }),
+		"sync-data":     fsFunc(func(c *call, d *descriptor, a []val) (val, error) { return nil, d.sync(true) }),
+		"get-flags":     fsFunc(func(c *call, d *descriptor, a []val) (val, error) { return d.flags, nil }),
+		"get-type":      stat(func(fi os.FileInfo) val { return fileType(fi.Mode()) }),
+		"stat":          stat(statRecord),
+		"metadata-hash": stat(metadataHash),
 		"set-times": fsFunc(func(c *call, d *descriptor, a []val) (val, error) {
 			at, mt, err := timestamps(c, a[0], a[1])
 			if err != nil {

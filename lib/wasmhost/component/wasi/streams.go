@@ -59,7 +59,7 @@ func readStream(c *call, r reader, limit uint64, block bool) ([]byte, error) {
 // buffer is where the bytes of the call in progress lie.
 func (in *Instance) buffer() []byte {
 	if in.scratch == nil {
-		in.scratch = make([]byte, Chunk)
+		in.scratch = make([]byte, Chunk, Chunk+64) // unpack needs a little more
 	}
 	return in.scratch
 }
@@ -196,5 +196,6 @@ func streamFuncs() funcs {
 			return streamResult(c, uint64(n), err)
 		})
 	}
+	addPacked("wasi:io/streams", m)
 	return m
 }

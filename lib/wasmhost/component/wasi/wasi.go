@@ -134,8 +134,8 @@ func (in *Instance) Close() error {
 	return nil
 }
 
-// Interfaces returns the interfaces served here, with the packed ones that
-// Wrap makes components import. The functions hold no state: one linker may
+// Interfaces returns the interfaces served here; some have functions beside
+// those of WASI, which components call that went through Wrap. The functions hold no state: one linker may
 // serve any number of stores.
 func Interfaces() []wasmtime.Interface {
 	var all []wasmtime.Interface
@@ -148,5 +148,5 @@ func Interfaces() []wasmtime.Interface {
 			all = append(all, i)
 		}
 	}
-	return append(all, packedInterfaces()...)
+	return all
 }
