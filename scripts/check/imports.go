@@ -32,6 +32,7 @@ var rooms = map[string][]string{
 	"confine/packet":                   {},
 	"confine/egress":                   {"policy"},
 	"confine/holder":                   {"confine/packet", "confine/egress", "confine/worker"},
+	"confine/closure":                  {},
 	"confine/box":                      {},
 	"confine/probe":                    {"confine"},
 	"session":                          {"diag", "ids", "names", "policy", "workfs", "confine"},
