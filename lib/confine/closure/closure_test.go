@@ -86,17 +86,16 @@ func TestScriptInterpreter(t *testing.T) {
 	env := "/usr/bin/env"
 	sh := onUsualPath("sh")
 	for line, want := range map[string]string{
-		"#!/bin/sh\nrest":                       "/bin/sh",
-		"#! /opt/x/python3 -u\r\n":              "/opt/x/python3",
-		"#!" + env + " sh\n":                    sh,
-		"#!" + env + " -S A=1 sh -e\n":          sh,
-		"#!" + env + " -Ssh -e\n":               sh,
-		"#!" + env + " nosuchprogram\n":         "nosuchprogram",
-		"#!" + env + "\n":                       env,
-		"no script":                             "",
-		"":                                      "",
-		"#!\n":                                  "",
-		"#!/" + strings.Repeat("x", 600) + "\n": "/" + strings.Repeat("x", 510),
+		"#!/bin/sh\nrest":               "/bin/sh",
+		"#! /opt/x/python3 -u\r\n":      "/opt/x/python3",
+		"#!" + env + " sh\n":            sh,
+		"#!" + env + " -S A=1 sh -e\n":  sh,
+		"#!" + env + " -Ssh -e\n":       sh,
+		"#!" + env + " nosuchprogram\n": "nosuchprogram",
+		"#!" + env + "\n":               env,
+		"no script":                     "",
+		"":                              "",
+		"#!\n":                          "",
 	} {
 		// The file is cut where the section reader of needs cuts it.
 		if got := scriptInterpreter(strings.NewReader(line[:min(len(line), shebangLimit)])); got != want && runtime.GOOS == "linux" {
