@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/internal/strictyaml"
 	"github.com/mur-capsules/mur/lib/manifest"
@@ -180,34 +178,23 @@ func FindCredential(path string, data []byte, name string) (manifest.Secret, err
 	case strictyaml.KindOf(root) != "mapping":
 		return fail(Unparseable, errors.New("the file is no mapping"))
 	}
-	all := value(root, "credentials")
+	all := strictyaml.Child(root, "credentials")
 	if all == nil || strictyaml.IsNull(all) {
 		return fail(NoEntry, nil)
 	}
 	if strictyaml.KindOf(all) != "mapping" {
 		return fail(Unparseable, errors.New("credentials is no mapping"))
 	}
-	switch n := value(all, name); {
+	switch n := strictyaml.Child(all, name); {
 	case n == nil:
 		return fail(NoEntry, nil)
 	case strictyaml.IsNull(n):
 		return fail(EmptyEntry, nil)
 	case strictyaml.KindOf(n) != "string":
 		return fail(Unparseable, fmt.Errorf("the value is no string (%s)", strictyaml.KindOf(n)))
-	case strings.TrimSpace(strictyaml.Resolve(n).Value) == "":
+	case strings.TrimSpace(n.Value) == "":
 		return fail(EmptyEntry, nil)
 	default:
-		return manifest.NewSecret(strings.TrimSpace(strictyaml.Resolve(n).Value)), nil
+		return manifest.NewSecret(strings.TrimSpace(n.Value)), nil
 	}
-}
-
-// value is the value of a key of a mapping, or nil.
-func value(m *yaml.Node, key string) *yaml.Node {
-	m = strictyaml.Resolve(m)
-	for i := 0; i+1 < len(m.Content); i += 2 {
-		if strictyaml.Resolve(m.Content[i]).Value == key {
-			return m.Content[i+1]
-		}
-	}
-	return nil
 }

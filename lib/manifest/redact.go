@@ -50,16 +50,16 @@ func literalKeys(root *yaml.Node) []*yaml.Node {
 	if root == nil {
 		return nil
 	}
-	entries := child(strictyaml.Resolve(root), "artifacts")
+	entries := strictyaml.Child(strictyaml.Resolve(root), "artifacts")
 	if entries == nil || entries.Kind != yaml.SequenceNode {
 		return nil
 	}
 	for _, e := range entries.Content {
-		gateway := child(strictyaml.Resolve(e), "gateway")
+		gateway := strictyaml.Child(strictyaml.Resolve(e), "gateway")
 		if gateway == nil {
 			continue
 		}
-		key := child(gateway, "api_key")
+		key := strictyaml.Child(gateway, "api_key")
 		if key == nil || strictyaml.KindOf(key) != "string" || slices.Contains(out, key) {
 			continue
 		}

@@ -112,7 +112,7 @@ func Literal(file string, data []byte, pointer string) (Secret, error) {
 	n := strictyaml.Resolve(root)
 	for _, step := range strings.Split(rest, "/") {
 		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
-		if n = child(n, step); n == nil {
+		if n = strictyaml.Child(n, step); n == nil {
 			return gone()
 		}
 	}
@@ -120,23 +120,4 @@ func Literal(file string, data []byte, pointer string) (Secret, error) {
 		return gone()
 	}
 	return NewSecret(strings.TrimSpace(n.Value)), nil
-}
-
-// child is one step of a JSON pointer, or nil.
-func child(n *yaml.Node, step string) *yaml.Node {
-	switch n.Kind {
-	case yaml.SequenceNode:
-		for i, c := range n.Content {
-			if fmt.Sprint(i) == step {
-				return strictyaml.Resolve(c)
-			}
-		}
-	case yaml.MappingNode:
-		for i := 0; i < len(n.Content); i += 2 {
-			if strictyaml.Resolve(n.Content[i]).Value == step {
-				return strictyaml.Resolve(n.Content[i+1])
-			}
-		}
-	}
-	return nil
 }

@@ -250,3 +250,21 @@ func IsNull(n *yaml.Node) bool {
 	n = Resolve(n)
 	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
+
+// Child is the element or value one step below a node, the step being an index
+// or a key as a JSON pointer has it, aliases followed; nil when there is none.
+func Child(n *yaml.Node, step string) *yaml.Node {
+	switch n = Resolve(n); n.Kind {
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Content) && strconv.Itoa(i) == step {
+			return Resolve(n.Content[i])
+		}
+	case yaml.MappingNode:
+		for i := 0; i < len(n.Content); i += 2 {
+			if Resolve(n.Content[i]).Value == step {
+				return Resolve(n.Content[i+1])
+			}
+		}
+	}
+	return nil
+}
