@@ -33,6 +33,8 @@ func TestScripts(t *testing.T) {
 			"hide":  hide,
 
 			"replace": replace,
+
+			"mkcomponent": mkcomponent,
 		},
 	})
 }
@@ -64,6 +66,14 @@ func replace(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s does not hold %q", args[2], args[0])
 	}
 	ts.Check(os.WriteFile(path, []byte(out), 0o644))
+}
+
+// mkcomponent makes an empty component that exports an instance under a name:
+// mkcomponent <path> <name>.
+func mkcomponent(ts *testscript.TestScript, neg bool, args []string) {
+	export := "\x01\x00" + string(rune(len(args[1]))) + args[1] + "\x05\x00\x00"
+	wasm := "\x00asm\x0d\x00\x01\x00\x0b" + string(rune(len(export))) + export
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(wasm), 0o644))
 }
 
 // mode checks permission bits: mode <octal> <path>.

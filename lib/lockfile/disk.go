@@ -28,7 +28,7 @@ func Load(path string) (l Lock, found bool, err error) {
 		return Lock{}, false, nil
 	}
 	if err != nil {
-		return Lock{}, false, workfs.Fault(err, "cannot read murmur.lock")
+		return Lock{}, false, workfs.Fault(err, "failed to read murmur.lock")
 	}
 	l, err = Parse(path, data)
 	return l, err == nil, err
