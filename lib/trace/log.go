@@ -44,6 +44,7 @@ type Log struct {
 	end    tail
 	stale  bool // end may not be the file's
 	buf    []byte
+	sync   func() error // of append
 }
 
 // Create makes trace.jsonl, 0600, in a records directory. The error wraps
@@ -98,7 +99,7 @@ func newLog(records *workfs.Root, f *os.File, opt Options) (*Log, error) {
 		f.Close()
 		return nil, fmt.Errorf("the trace can not be opened: %w", err)
 	}
-	return &Log{opt: opt, records: records, opened: opt.Now(), append: f, read: r, stale: true}, nil
+	return &Log{opt: opt, records: records, opened: opt.Now(), append: f, read: r, stale: true, sync: f.Sync}, nil
 }
 
 // Close closes the file. What was written is in the kernel already.
@@ -149,7 +150,7 @@ func (l *Log) write(e event) (string, error) {
 	l.end = tail{size: l.end.size + int64(len(line)), prev: LineHash(line[:len(line)-1])}
 	l.stale = false
 	if e.sync {
-		if err := l.append.Sync(); err != nil {
+		if err := l.sync(); err != nil {
 			return "", fmt.Errorf("the trace can not be synced: %w", err)
 		}
 	}

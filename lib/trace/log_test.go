@@ -279,3 +279,30 @@ func TestFailedWrites(t *testing.T) {
 		t.Error("the zero appender writes")
 	}
 }
+
+// TRC-81: the file is synced after session_start, each task_end and
+// session_end, and after nothing else.
+func TestDurability(t *testing.T) {
+	s := newSession(t, Meta)
+	syncs := 0
+	s.log.sync = func() error { syncs++; return nil }
+	s.start(nil)
+	if syncs != 1 {
+		t.Fatalf("%d after session_start", syncs)
+	}
+	s.write(TaskStart{TaskID: "tsk_1"})
+	s.write(Inference{Decision: "text"})
+	s.log.Appender().Append(ResourceRead{})
+	if syncs != 1 {
+		t.Fatalf("%d before task_end", syncs)
+	}
+	s.write(TaskEnd{TaskID: "tsk_1", ExitStatus: "ok"})
+	s.write(SessionEnd{ExitStatus: "ok"})
+	if syncs != 3 {
+		t.Fatalf("%d after session_end", syncs)
+	}
+	s.log.sync = func() error { return errors.New("no") }
+	if _, err := s.own.Write(TaskEnd{TaskID: "tsk_1", ExitStatus: "ok"}); diag.CodeOf(err) != "E-RUN-007" {
+		t.Fatalf("%v", err)
+	}
+}

@@ -119,7 +119,7 @@ func (l *Log) Seal(k Key, conv *ConversationRef) error {
 	if err != nil {
 		return err
 	}
-	if err := l.append.Sync(); err != nil {
+	if err := l.sync(); err != nil {
 		return fmt.Errorf("the trace can not be synced: %w", err)
 	}
 	return writeSeal(l.records, FileName, k.sign(Seal{
