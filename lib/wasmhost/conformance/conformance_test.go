@@ -275,6 +275,35 @@ func TestCapsule(t *testing.T) {
 	})
 }
 
+// WIT-50: a driver is a tool of another kind.
+func TestDriver(t *testing.T) {
+	onEach(t, func(t *testing.T, h *host) {
+		form, err := h.tool.Form()
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := h.engine.Load(context.Background(), form, wasmhost.Driver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		var text string
+		in := instance(func(in *wasmhost.Instance) {
+			in.Imports.EmitChunk = func(_ wasmhost.ChunkKind, s string) { text += s }
+		})
+		driver := &host{name: h.name, tool: g}
+		if got := driver.call(t, in, "echo x"); got != "x" {
+			t.Errorf("echo: %q", got)
+		}
+		if got := driver.call(t, in, "chunk a"); got != "" || text != "aa" {
+			t.Errorf("chunks: %q, %q", got, text)
+		}
+		if g.Interface() != "murmur:tool/run@0.1.0" {
+			t.Errorf("interface %q", g.Interface())
+		}
+	})
+}
+
 // WIT-33: a form makes the same guest.
 func TestForms(t *testing.T) {
 	onEach(t, func(t *testing.T, h *host) {
