@@ -27,7 +27,7 @@ var rooms = map[string][]string{
 	"store":                            {"diag", "names", "artifact", "lockfile", "manifest", "policy", "workfs"},
 	"confine":                          {"diag", "policy"},
 	"confine/seccomp":                  {},
-	"confine/landlock":                 {},
+	"confine/landlock":                 {"confine"},
 	"confine/worker":                   {"confine/landlock", "confine/packet"},
 	"confine/packet":                   {},
 	"confine/egress":                   {"policy"},

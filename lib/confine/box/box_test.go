@@ -142,7 +142,7 @@ func sealed(t testing.TB) *session {
 			t.Error(err)
 		}
 	})
-	rule := func(p string, tree landlock.Tree) {
+	rule := func(p string, tree confine.Tree) {
 		fd, err := unix.Open(p, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return
@@ -150,16 +150,16 @@ func sealed(t testing.TB) *session {
 		t.Cleanup(func() { unix.Close(fd) })
 		var st unix.Stat_t
 		_ = unix.Fstat(fd, &st)
-		set.Rules = append(set.Rules, landlock.Rule{FD: fd, Rights: tree.Rights(reading.Landlock.ABI, st.Mode&unix.S_IFMT == unix.S_IFDIR, false)})
+		set.Rules = append(set.Rules, landlock.Rule{FD: fd, Rights: landlock.Rights(tree, reading.Landlock.ABI, st.Mode&unix.S_IFMT == unix.S_IFDIR, false)})
 	}
 	for _, d := range []string{"work", "tmp", "home"} {
-		rule(dirs[d], landlock.WorkFolder)
+		rule(dirs[d], confine.WorkFolder)
 	}
-	rule("/usr", landlock.ExecListDir)
+	rule("/usr", confine.ExecListDir)
 	for _, p := range []string{"/dev/null", "/dev/zero", "/dev/tty"} {
-		set.Inside = append(set.Inside, worker.InsideRule{Path: p, Rights: landlock.DeviceWrite.Rights(reading.Landlock.ABI, false, false)})
+		set.Inside = append(set.Inside, worker.InsideRule{Path: p, Rights: landlock.Rights(confine.DeviceWrite, reading.Landlock.ABI, false, false)})
 	}
-	set.Inside = append(set.Inside, worker.InsideRule{Path: "/proc", Rights: landlock.ReadTree.Rights(reading.Landlock.ABI, true, false)})
+	set.Inside = append(set.Inside, worker.InsideRule{Path: "/proc", Rights: landlock.Rights(confine.ReadTree, reading.Landlock.ABI, true, false)})
 	dir, err := os.OpenFile(dirs["work"], unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		t.Fatal(err)

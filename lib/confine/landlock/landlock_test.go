@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mur-capsules/mur/lib/confine"
 )
 
 // A domain can not be left: each attempt runs in a re-executed test binary.
@@ -25,7 +27,7 @@ const inside = "MUR_TEST_LANDLOCK"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(inside); dir != "" {
-		tryInside(dir, Tree(os.Getenv(inside+"_TREE")), os.Getenv(inside+"_EXEC") == "1")
+		tryInside(dir, confine.Tree(os.Getenv(inside+"_TREE")), os.Getenv(inside+"_EXEC") == "1")
 		return
 	}
 	os.Exit(m.Run())
@@ -85,13 +87,13 @@ func bind(path string) error {
 	return unix.Bind(s, &unix.SockaddrUnix{Name: path})
 }
 
-func tryInside(dir string, tree Tree, workdirExec bool) {
+func tryInside(dir string, tree confine.Tree, workdirExec bool) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		panic(err)
 	}
 	abi := version()
-	rules := []Rule{{fd, tree.Rights(abi, true, workdirExec)}}
+	rules := []Rule{{fd, Rights(tree, abi, true, workdirExec)}}
 	runtime.LockOSThread()
 	if err := RestrictThread(abi, rules); err != nil {
 		panic(err)
@@ -159,16 +161,16 @@ func TestTreesInTheKernel(t *testing.T) {
 	}
 	write := []string{"write file", "remove file", "remove dir", "make file", "make dir", "make fifo", "make link", "truncate", "move across"}
 	for _, tc := range []struct {
-		tree Tree
+		tree confine.Tree
 		exec bool
 		may  []string
 	}{
-		{WorkFolder, false, append([]string{"read file", "list"}, write...)},
-		{WorkFolder, true, append([]string{"read file", "list", "execute"}, write...)},
-		{RuntimeDir, true, []string{"read file", "list"}},
-		{ReadTree, true, []string{"read file", "list"}},
-		{ExecDir, false, []string{"read file", "execute"}},
-		{ExecListDir, false, []string{"read file", "list", "execute"}},
+		{confine.WorkFolder, false, append([]string{"read file", "list"}, write...)},
+		{confine.WorkFolder, true, append([]string{"read file", "list", "execute"}, write...)},
+		{confine.RuntimeDir, true, []string{"read file", "list"}},
+		{confine.ReadTree, true, []string{"read file", "list"}},
+		{confine.ExecDir, false, []string{"read file", "execute"}},
+		{confine.ExecListDir, false, []string{"read file", "list", "execute"}},
 	} {
 		t.Run(fmt.Sprintf("%s exec=%v", tc.tree, tc.exec), func(t *testing.T) {
 			dir := makeTree(t, staticProgram(t))
@@ -205,21 +207,21 @@ func TestTreesInTheKernel(t *testing.T) {
 // CON-62, CON-66, CON-68
 func TestRights(t *testing.T) {
 	for _, tc := range []struct {
-		tree       Tree
+		tree       confine.Tree
 		abi        int
 		dir, exec  bool
 		want, none uint64
 	}{
-		{ExecFile, 7, false, false, execute | readFile, readDir},
-		{ReadTree, 7, false, false, readFile, readDir},
-		{WorkFolder, 1, true, false, makeReg, refer | truncate | execute},
-		{WorkFolder, 2, true, false, refer, truncate},
-		{WorkFolder, 3, true, true, truncate | execute, makeSock | makeChar | makeBlock},
-		{DeviceWrite, 7, false, false, writeFile | readFile, ioctlDev | execute},
-		{DeviceRead, 7, false, true, readFile, writeFile | execute},
-		{Tree("other"), 7, true, true, 0, ^uint64(0)},
+		{confine.ExecFile, 7, false, false, execute | readFile, readDir},
+		{confine.ReadTree, 7, false, false, readFile, readDir},
+		{confine.WorkFolder, 1, true, false, makeReg, refer | truncate | execute},
+		{confine.WorkFolder, 2, true, false, refer, truncate},
+		{confine.WorkFolder, 3, true, true, truncate | execute, makeSock | makeChar | makeBlock},
+		{confine.DeviceWrite, 7, false, false, writeFile | readFile, ioctlDev | execute},
+		{confine.DeviceRead, 7, false, true, readFile, writeFile | execute},
+		{confine.Tree("other"), 7, true, true, 0, ^uint64(0)},
 	} {
-		got := tc.tree.Rights(tc.abi, tc.dir, tc.exec)
+		got := Rights(tc.tree, tc.abi, tc.dir, tc.exec)
 		if got&tc.want != tc.want || got&tc.none != 0 {
 			t.Errorf("%s at ABI %d: %#x, want %#x and none of %#x", tc.tree, tc.abi, got, tc.want, tc.none)
 		}

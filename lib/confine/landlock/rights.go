@@ -7,21 +7,10 @@
 // and extended attributes (CON-71): other mechanisms answer for those.
 package landlock
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
 
-// Tree is a kind of file tree, by what commands may do in it.
-type Tree string
-
-// The kinds of trees, in the order of CON-63, CON-66, CON-144 and CON-160.
-const (
-	WorkFolder  Tree = "work-folder"  // the work folder, the session's tmp and home
-	RuntimeDir  Tree = "runtime-dir"  // read and list: runtime directory, logs, children
-	ExecFile    Tree = "exec-file"    // a file of the exec closure
-	ExecDir     Tree = "exec-dir"     // interpreter_runtime with list_dir false
-	ExecListDir Tree = "exec-list"    // interpreter_runtime with list_dir true
-	ReadTree    Tree = "read-tree"    // derived directory, trust store, host_paths, runtime trees, /etc entries, /proc
-	DeviceRead  Tree = "device-read"  // /dev/zero, /dev/urandom
-	DeviceWrite Tree = "device-write" // /dev/null
+	"github.com/mur-capsules/mur/lib/confine"
 )
 
 const (
@@ -70,23 +59,23 @@ func Handled(abi int) unix.LandlockRulesetAttr {
 // Rights are the rights of a tree at a Landlock ABI, for a directory or for
 // anything else. workdirExec is the grant of that name and counts in the work
 // folder alone. An unknown kind has none.
-func (t Tree) Rights(abi int, isDir, workdirExec bool) uint64 {
+func Rights(t confine.Tree, abi int, isDir, workdirExec bool) uint64 {
 	var r uint64
 	switch t {
-	case WorkFolder:
+	case confine.WorkFolder:
 		r = writeFile | readFile | readDir | removeDir | removeFile | makeDir | makeReg | makeFifo | makeSym | refer | truncate
 		if workdirExec {
 			r |= execute
 		}
-	case RuntimeDir, ReadTree:
+	case confine.RuntimeDir, confine.ReadTree:
 		r = readFile | readDir
-	case ExecFile, ExecDir:
+	case confine.ExecFile, confine.ExecDir:
 		r = readFile | execute
-	case ExecListDir:
+	case confine.ExecListDir:
 		r = readFile | readDir | execute
-	case DeviceRead:
+	case confine.DeviceRead:
 		r = readFile
-	case DeviceWrite:
+	case confine.DeviceWrite:
 		r = readFile | writeFile | truncate
 	}
 	r &= Handled(abi).Handled_access_fs

@@ -50,7 +50,7 @@ func scoped(t testing.TB, r room, reading confine.Reading) Setup {
 	t.Helper()
 	abi := reading.Landlock.ABI
 	s := Setup{LandlockABI: abi, PrivateMounts: true, PrivateProc: reading.ProcView == "private"}
-	rule := func(path string, tree landlock.Tree) {
+	rule := func(path string, tree confine.Tree) {
 		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return
@@ -60,10 +60,10 @@ func scoped(t testing.TB, r room, reading confine.Reading) Setup {
 		if err := unix.Fstat(fd, &st); err != nil {
 			t.Fatal(err)
 		}
-		s.Rules = append(s.Rules, landlock.Rule{FD: fd, Rights: tree.Rights(abi, st.Mode&unix.S_IFMT == unix.S_IFDIR, false)})
+		s.Rules = append(s.Rules, landlock.Rule{FD: fd, Rights: landlock.Rights(tree, abi, st.Mode&unix.S_IFMT == unix.S_IFDIR, false)})
 	}
 	for _, d := range []string{r.work, r.tmp, r.home} {
-		rule(d, landlock.WorkFolder)
+		rule(d, confine.WorkFolder)
 		f, err := os.OpenFile(d, unix.O_PATH|unix.O_DIRECTORY, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -72,12 +72,12 @@ func scoped(t testing.TB, r room, reading confine.Reading) Setup {
 		s.Trees = append(s.Trees, Tree{Path: d, Dir: f, Noexec: true, OverTmp: d == r.tmp})
 	}
 	for _, d := range []string{"/usr", "/bin", "/lib", "/lib64"} {
-		rule(d, landlock.ExecListDir)
+		rule(d, confine.ExecListDir)
 	}
-	rule("/dev/null", landlock.DeviceWrite)
+	rule("/dev/null", confine.DeviceWrite)
 	// CON-73 grants no /proc at scoped; the tests look at it.
-	s.Inside = []InsideRule{{"/proc", landlock.ReadTree.Rights(abi, true, false)}}
-	rule("/etc/ld.so.cache", landlock.ReadTree)
+	s.Inside = []InsideRule{{"/proc", landlock.Rights(confine.ReadTree, abi, true, false)}}
+	rule("/etc/ld.so.cache", confine.ReadTree)
 	arch, err := seccomp.Host()
 	if err != nil {
 		t.Fatal(err)
