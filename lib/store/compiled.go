@@ -168,7 +168,7 @@ func (c *Compiled) Prune(now time.Time) {
 func hashName(form string) string { return strings.TrimSuffix(form, formSuffix) + hashSuffix }
 
 func removeForm(dir *workfs.Root, name string) {
-	for _, n := range []string{name, hashName(name)} {
+	for _, n := range []string{name, hashName(name), noteName(name)} {
 		if _, err := dir.Stat(n); err == nil {
 			_ = dir.RemoveAll(n)
 		}

@@ -39,3 +39,40 @@ func (c *Compiled) Recorded(sha256, fingerprint string) (formSHA256 string, ok b
 func (c *Compiled) Path(sha256, fingerprint string) string {
 	return c.home.Join(compiledDir + "/" + FormName(sha256, fingerprint))
 }
+
+// noteSuffix ends the name of a note.
+const noteSuffix = ".note.json"
+
+func noteName(form string) string { return strings.TrimSuffix(form, formSuffix) + noteSuffix }
+
+// Note returns what SaveNote noted beside a form. Whoever can write it can write
+// the form, so it is worth as much: it is handed out only when this user alone
+// can have written it.
+func (c *Compiled) Note(sha256, fingerprint string) ([]byte, bool) {
+	if c == nil || !formNameable(sha256, fingerprint) {
+		return nil, false
+	}
+	dir, err := c.home.OpenExisting(compiledDir, workfs.Options{Plain: true})
+	if err != nil {
+		return nil, false
+	}
+	defer dir.Close()
+	return readOwned(dir, noteName(FormName(sha256, fingerprint)), maxNote)
+}
+
+// maxNote is the largest note that is read.
+const maxNote = 1 << 16
+
+// SaveNote keeps what its caller found out about the bytes a form was compiled
+// from, and goes when the form goes. A note that can not be kept is no fault.
+func (c *Compiled) SaveNote(sha256, fingerprint string, note []byte) {
+	if c == nil || !formNameable(sha256, fingerprint) || len(note) > maxNote {
+		return
+	}
+	dir, err := c.home.OpenExisting(compiledDir, workfs.Options{Plain: true})
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	_ = dir.WriteFile(noteName(FormName(sha256, fingerprint)), note)
+}

@@ -59,3 +59,37 @@ func TestRecorded(t *testing.T) {
 		}
 	}
 }
+
+// ART-128: a note is trusted as a form is, and goes with it.
+func TestNotes(t *testing.T) {
+	home, err := workfs.FindHome([]string{"MURMUR_HOME=" + filepath.Join(t.TempDir(), "home")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, hash := OpenCompiled(home, ""), strings.Repeat("cd", 32)
+	c.SaveNote(hash, "e-1", []byte("early"))
+	if _, err := os.Lstat(home.Path()); err == nil {
+		t.Error("a note made the home")
+	}
+	if _, ok := c.Save(hash, "e-1", []byte("form")); !ok {
+		t.Fatal("not saved")
+	}
+	c.SaveNote(hash, "e-1", []byte("note"))
+	if got, ok := c.Note(hash, "e-1"); !ok || string(got) != "note" {
+		t.Fatalf("%q, %v", got, ok)
+	}
+	if _, ok := c.Note(hash, "e-2"); ok {
+		t.Error("a note of another engine")
+	}
+	path := strings.TrimSuffix(c.Path(hash, "e-1"), ".cwasm") + ".note.json"
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Note(hash, "e-1"); ok {
+		t.Error("a note others can write")
+	}
+	c.Discard(hash, "e-1")
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Error("the note outlived its form")
+	}
+}

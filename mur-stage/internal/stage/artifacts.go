@@ -215,18 +215,21 @@ func (s *staging) readPayload(ctx context.Context, a *staged, found *store.Found
 		a.payload = &session.Payload{Entry: name, SHA256: hashOf(a.skill), Bytes: int64(len(text))}
 		return err
 	}
+	kind := kinds[a.entry.Role]
+	if g, ok := s.noted(found.SHA256, kind); ok {
+		a.guest, a.payload = &g, &g.payload
+		return nil
+	}
 	name, wasm, err := found.Archive.Component(what)
 	if err != nil {
 		return err
 	}
-	a.payload = &session.Payload{Entry: name, SHA256: hashOf(wasm), Bytes: int64(len(wasm))}
-	kind := kinds[a.entry.Role]
 	if kind == wasmhost.Driver && isProcessDriver(wasm) {
 		return diag.Errorf("E-RUN-030", "%s is a driver for transport: process, and inference.transport is http", what).
 			In("resolve").About(refOf(a.entry).Subject()).Name("name@version", what)
 	}
-	g, err := s.prepare(ctx, what, wasm, found.SHA256, kind)
-	a.guest = &g
+	g, err := s.prepare(ctx, what, name, wasm, found.SHA256, kind)
+	a.guest, a.payload = &g, &g.payload
 	return err
 }
 
@@ -330,11 +333,23 @@ func (s *staging) compileComponent(ctx context.Context) error {
 	if s.component == nil {
 		return nil
 	}
-	f, wasm, err := fileOf(s.component.path)
+	path := s.component.path
+	f, err := fileOf(path)
 	if err != nil {
 		return workfs.Fault(err, "cannot read the capsule's component")
 	}
 	s.component.file = f
-	s.component.guest, err = s.prepare(ctx, "the component "+f.Path, wasm, f.SHA256, wasmhost.Capsule)
+	if g, ok := s.noted(f.SHA256, wasmhost.Capsule); ok {
+		s.component.guest = g
+		return nil
+	}
+	wasm, err := os.ReadFile(path)
+	if err == nil && hashOf(wasm) != f.SHA256 {
+		err = errors.New("it changed while it was read")
+	}
+	if err != nil {
+		return workfs.Fault(err, "cannot read the capsule's component "+path)
+	}
+	s.component.guest, err = s.prepare(ctx, "the component "+path, filepath.Base(path), wasm, f.SHA256, wasmhost.Capsule)
 	return err
 }

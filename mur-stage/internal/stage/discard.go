@@ -14,6 +14,9 @@ import (
 	"github.com/mur-capsules/mur/lib/workfs"
 )
 
+// maxSweep is how many old sessions one staging looks at.
+const maxSweep = 16
+
 // staleAfter is how long a session may lie staged and unlaunched (SES-28).
 const staleAfter = 24 * time.Hour
 
@@ -134,10 +137,11 @@ func holdsFile(root *workfs.Root, dir string) (bool, error) {
 	return false, nil
 }
 
-// sweepStale removes what killed stagings and launches left beneath sessions/
-// (SES-28): directories whose lock can be taken and that were launched, or are
+// sweepStale prunes compiled forms and removes what killed stagings and launches
+// left beneath sessions/ (ART-130, SES-28): directories whose lock can be taken and that were launched, or are
 // older than a day. What fails is left for the next staging.
 func (s *staging) sweepStale() error {
+	s.compiledForms().Prune(s.in.Now())
 	sessions, err := s.home.OpenExisting(session.SessionsDir, workfs.Options{Ephemeral: true})
 	if err != nil {
 		return nil
@@ -147,16 +151,14 @@ func (s *staging) sweepStale() error {
 	if err != nil {
 		return nil
 	}
-	newest := ""
+	var found []string // oldest first: ids sort by creation (SES-2)
 	for _, e := range entries {
-		if ids.Check(ids.Session, e.Name) == nil {
-			newest = max(newest, e.Name)
+		if e.IsDir() && ids.Check(ids.Session, e.Name) == nil {
+			found = append(found, e.Name)
 		}
 	}
-	for _, e := range entries {
-		if e.IsDir() && e.Name != newest && ids.Check(ids.Session, e.Name) == nil {
-			sweepOne(sessions, e.Name, s.in.Now())
-		}
+	for i := 0; i < len(found)-1 && i < maxSweep; i++ {
+		sweepOne(sessions, found[i], s.in.Now())
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package stage
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/mur-capsules/mur/lib/session"
@@ -75,14 +77,42 @@ func (s *staging) format(implementation string) (Format, bool) {
 type guest struct {
 	implementation string
 	iface          string
+	payload        session.Payload
 	compiled       *session.Compiled // nil when no form could be kept
+}
+
+// note is what is kept beside a compiled form about the bytes it came from, so
+// that a warm staging need not unpack and read them again.
+type note struct {
+	Payload session.Payload `json:"payload"`
+	Kinds   []wasmhost.Kind `json:"kinds"` // the bytes were checked as a guest of these
+}
+
+// noted returns the guest that was compiled from bytes of this hash before, if
+// its form is there and it was checked as a guest of the kind.
+func (s *staging) noted(hash string, kind wasmhost.Kind) (guest, bool) {
+	forms := s.compiledForms()
+	for _, f := range s.host.Formats {
+		if f.Missing {
+			continue
+		}
+		data, ok := forms.Note(hash, f.Info.Fingerprint)
+		var n note
+		if !ok || json.Unmarshal(data, &n) != nil || !slices.Contains(n.Kinds, kind) {
+			continue
+		}
+		if sum, ok := forms.Recorded(hash, f.Info.Fingerprint); ok {
+			return guest{f.Implementation, wasmhost.Export(kind), n.Payload, formOf(forms, hash, sum, f.Info.Fingerprint)}, true
+		}
+	}
+	return guest{}, false
 }
 
 // prepare checks that wasm is a guest of its kind and makes sure that it
 // compiles: by a compiled form that is there, which the launch verifies when it
-// loads it, or by compiling it (ART-114, ART-134). Hash is the one the bytes were verified by,
-// what the guest's name in a refusal.
-func (s *staging) prepare(ctx context.Context, what string, wasm []byte, hash string, kind wasmhost.Kind) (guest, error) {
+// loads it, or by compiling it (ART-114, ART-134). Hash is the one the bytes were
+// verified by, what the guest's name in a refusal, entry its name in the archive.
+func (s *staging) prepare(ctx context.Context, what, entry string, wasm []byte, hash string, kind wasmhost.Kind) (guest, error) {
 	f, err := s.formatOf(wasm)
 	if err == nil {
 		err = f.Check(wasm, kind)
@@ -91,19 +121,24 @@ func (s *staging) prepare(ctx context.Context, what string, wasm []byte, hash st
 		return guest{}, wasmhost.Refusal(what, kind, err)
 	}
 	g := guest{implementation: f.Implementation, iface: wasmhost.Export(kind)}
+	g.payload = session.Payload{Entry: entry, SHA256: hashOf(wasm), Bytes: int64(len(wasm))}
 	forms := s.compiledForms()
-	if sum, ok := forms.Recorded(hash, f.Info.Fingerprint); ok {
-		g.compiled = formOf(forms, hash, sum, f.Info.Fingerprint)
-		return g, nil
-	}
-	form, err := compile(ctx, f, wasm, kind)
-	if err != nil {
-		return guest{}, wasmhost.Refusal(what, kind, err)
-	}
-	if form != nil {
-		if sum, ok := forms.Save(hash, f.Info.Fingerprint, form); ok {
-			g.compiled = formOf(forms, hash, sum, f.Info.Fingerprint)
+	sum, ok := forms.Recorded(hash, f.Info.Fingerprint)
+	if !ok {
+		form, err := compile(ctx, f, wasm, kind)
+		if err != nil {
+			return guest{}, wasmhost.Refusal(what, kind, err)
 		}
+		if form == nil {
+			return g, nil
+		}
+		if sum, ok = forms.Save(hash, f.Info.Fingerprint, form); !ok {
+			return g, nil
+		}
+	}
+	g.compiled = formOf(forms, hash, sum, f.Info.Fingerprint)
+	if data, err := json.Marshal(note{g.payload, []wasmhost.Kind{kind}}); err == nil {
+		forms.SaveNote(hash, f.Info.Fingerprint, data)
 	}
 	return g, nil
 }

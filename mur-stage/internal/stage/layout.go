@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -183,17 +184,20 @@ func identityAt(path string) (session.Directory, error) {
 	return identityOf(root, path)
 }
 
-// fileOf describes a file the launch will trust, read once.
-func fileOf(path string) (session.StagedFile, []byte, error) {
-	data, err := os.ReadFile(path)
+// fileOf describes a file the launch will trust.
+func fileOf(path string) (session.StagedFile, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return session.StagedFile{}, nil, err
+		return session.StagedFile{}, err
 	}
-	fi, err := os.Stat(path)
+	defer f.Close()
+	fi, err := f.Stat()
 	if err != nil {
-		return session.StagedFile{}, nil, err
+		return session.StagedFile{}, err
 	}
-	return session.StagedFile{Path: path, SHA256: hashOf(data), Bytes: int64(len(data)), Mode: octal(fi.Mode())}, data, nil
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	return session.StagedFile{Path: path, SHA256: hex.EncodeToString(h.Sum(nil)), Bytes: n, Mode: octal(fi.Mode())}, err
 }
 
 func octal(mode fs.FileMode) string { return fmt.Sprintf("%04o", mode.Perm()) }

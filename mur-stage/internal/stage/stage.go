@@ -120,6 +120,7 @@ func (s *staging) checks() []step {
 		pure(s.checkRuntimes),    // 18
 		pure(s.checkNamespace),   // 20
 		pure(s.lowerReadOnly),    // 21
+		pure(s.resolveHostPaths),
 	}
 	if s.explain {
 		return append(steps, pure(s.makeReport))
