@@ -33,6 +33,7 @@ var rooms = map[string][]string{
 	"confine/egress":                   {"policy"},
 	"confine/holder":                   {"confine/packet", "confine/egress", "confine/worker"},
 	"confine/closure":                  {},
+	"audit":                            {"artifact", "diag", "lockfile", "manifest", "names", "store", "wasmhost"},
 	"toolschema":                       {"diag"},
 	"confine/box":                      {},
 	"confine/probe":                    {"confine"},
