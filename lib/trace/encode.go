@@ -107,7 +107,7 @@ func appendValue(dst []byte, v reflect.Value, signed bool) ([]byte, error) {
 	case reflect.Int64:
 		n := v.Int()
 		if n < 0 && !signed {
-			return dst, fmt.Errorf("%d is negative", n)
+			n = 0 // a duration under a clock that stepped back (TRC-4)
 		}
 		return strconv.AppendInt(dst, n, 10), nil
 	case reflect.Slice:

@@ -21,7 +21,7 @@ type Row struct {
 // Equal reports whether the row's values are the same as printed.
 func (r Row) Equal() bool {
 	if r.Delta == nil {
-		return r.Before == r.After
+		return r.Before != nil && r.Before == r.After
 	}
 	return same(r.Metric, r.Before, r.After)
 }

@@ -187,6 +187,9 @@ func (f *Filter) read(ctx context.Context, t source.Trace, work, order chan<- *b
 			}
 		}
 	}
+	if err := send(); err != nil {
+		return err
+	}
 	if err := rd.Err(); err != nil {
 		return workfs.Fault(err, "cannot read "+t.Path)
 	}
