@@ -31,6 +31,13 @@ var twins = []twin{
 // twin is the name of the packed function.
 func (t twin) twin() string { return strings.Replace(t.name, ".", ".packed-", 1) }
 
+// Wrapped are the interfaces, without versions, that have packed twins.
+var Wrapped = []string{"wasi:io/streams", "wasi:filesystem/types"}
+
+// Packed tells whether a function of Interfaces, by its name in WIT, is a packed
+// twin: only components that went through Wrap import those.
+func Packed(name string) bool { return strings.Contains(name, ".packed-") }
+
 //go:embed shim/memory.wat
 var shimMemory string
 
