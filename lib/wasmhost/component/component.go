@@ -17,8 +17,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
@@ -32,7 +30,6 @@ type Engine struct {
 	wt      *wasmtime.Engine
 	linkers map[wasmhost.Kind]func() (*wasmtime.Linker, error)
 	wasi    map[string]bool // the served WASI interfaces, without versions
-	own     map[string]bool // what wasi.Wrap adds to a component's imports
 
 	mu     sync.Mutex
 	made   []*wasmtime.Linker // to be closed
@@ -54,12 +51,7 @@ func New() (*Engine, error) {
 		}
 		return nil, e
 	}
-	e := &Engine{wt: wt, wasi: servedWASI(), own: map[string]bool{}}
-	for _, it := range wasi.Interfaces() {
-		if base, _, _ := strings.Cut(it.Name, "@"); !e.wasi[base] {
-			e.own[it.Name] = true
-		}
-	}
+	e := &Engine{wt: wt, wasi: servedWASI()}
 	tools := sync.OnceValues(func() (*wasmtime.Linker, error) { return e.link(toolInterfaces()) })
 	e.linkers = map[wasmhost.Kind]func() (*wasmtime.Linker, error){
 		wasmhost.Tool:    tools,
@@ -171,8 +163,7 @@ func (e *Engine) Load(ctx context.Context, form []byte, kind wasmhost.Kind) (was
 	if err != nil {
 		return nil, &wasmhost.LoadError{Reason: wasmhost.BadFormat, Err: err}
 	}
-	imports := slices.DeleteFunc(c.Imports(), func(n string) bool { return e.own[n] })
-	if err := check(kind, imports, c.Exports(), e.wasi); err != nil {
+	if err := check(kind, c.Imports(), c.Exports(), e.wasi); err != nil {
 		c.Close()
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
@@ -19,6 +20,8 @@ type guest struct {
 	c    *wasmtime.Component
 	kind wasmhost.Kind
 	run  *wasmtime.Index // nil for a hook, which has no single function
+	// wrapped guests have instances and memory that are not their own doing.
+	wrapped bool
 }
 
 func (g *guest) prepare() error {
@@ -36,6 +39,7 @@ func (g *guest) prepare() error {
 			return &wasmhost.LoadError{Reason: wasmhost.BadImport, Name: n + "#" + slices.Sorted(maps.Keys(have))[0]}
 		}
 	}
+	g.wrapped = wrapped(g.c)
 	if g.kind == wasmhost.Hook {
 		return nil
 	}
@@ -45,6 +49,21 @@ func (g *guest) prepare() error {
 	}
 	g.run = run
 	return nil
+}
+
+// wrapped tells whether c went through wasi.Wrap and was changed there.
+func wrapped(c *wasmtime.Component) bool {
+	for _, n := range c.Imports() {
+		if base, _, _ := strings.Cut(n, "@"); !slices.Contains(wasi.Wrapped, base) {
+			continue
+		}
+		for f := range c.ImportFuncs(n) {
+			if wasi.Packed(f) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Interface is the export the guest's kind asks for.
@@ -105,6 +124,10 @@ func (d *deadline) Error() string { return fmt.Sprintf("deadline of %v passed", 
 // call runs the guest's function in a store of its own.
 func (g *guest) call(ctx context.Context, in *wasmhost.Instance, results int, args ...wasmtime.Val) ([]wasmtime.Val, error) {
 	limits := withDefaults(in.Limits)
+	if g.wrapped {
+		limits.Instances += wasi.WrapInstances
+		limits.MemoryBytes += wasi.WrapMemory
+	}
 	linker, err := g.e.linkers[g.kind]()
 	if err != nil {
 		return nil, &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: err}

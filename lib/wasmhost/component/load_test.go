@@ -79,6 +79,57 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestWrapped: a guest that moves bytes is compiled with the fast path around
+// it and its form knows; one that moves none is left alone. What is added does
+// not count against the guest. WIT-67
+func TestWrapped(t *testing.T) {
+	g := compile(t, ctool(t), wasmhost.Tool)
+	form, err := g.Form()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := engine.Load(context.Background(), form, wasmhost.Tool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if !g.(*guest).wrapped || !h.(*guest).wrapped {
+		t.Error("a tool that reads files is not wrapped")
+	}
+	if compile(t, fixture(t, "tool.wat"), wasmhost.Tool).(*guest).wrapped {
+		t.Error("a tool that moves no bytes is wrapped")
+	}
+	c, err := engine.compile(context.Background(), ctool(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := engine.guest(c, wasmhost.Tool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	// least returns the least n for which the guest runs under the limits.
+	least := func(g wasmhost.Guest, limits func(n int) wasmhost.Limits) int {
+		for n := 1; n < 100; n++ {
+			in := &wasmhost.Instance{Limits: limits(n)}
+			if _, err := g.RunTool(context.Background(), in, wasmhost.ToolInput{Data: ptr("env A")}); err == nil {
+				return n
+			}
+		}
+		return -1
+	}
+	for name, limits := range map[string]func(int) wasmhost.Limits{
+		"memory":    func(n int) wasmhost.Limits { return wasmhost.Limits{MemoryBytes: uint64(n) << 16} },
+		"instances": func(n int) wasmhost.Limits { return wasmhost.Limits{Instances: uint32(n)} },
+	} {
+		if a, b := least(plain, limits), least(h, limits); a < 1 || b > a {
+			t.Errorf("%s: runs with %d plain and %d wrapped", name, a, b)
+		} else {
+			t.Logf("%s: %d plain, %d wrapped", name, a, b)
+		}
+	}
+}
+
 // A guest is the same from its form; a form of another kind or a damaged one is
 // refused. ART-127, ART-128, SES-92
 func TestForms(t *testing.T) {
