@@ -57,10 +57,15 @@ func Command(t testing.TB, name string) string {
 // built: func TestMain(m *testing.M) { murtest.Main(m) }.
 func Main(m *testing.M) {
 	status := m.Run()
+	Clean()
+	os.Exit(status)
+}
+
+// Clean removes what Command built, for a TestMain that does not end with Main.
+func Clean() {
 	if build.dir != "" {
 		_ = os.RemoveAll(build.dir)
 	}
-	os.Exit(status)
 }
 
 // Home points HOME and MURMUR_HOME of this test at an empty directory and

@@ -40,7 +40,7 @@ func TestToolReachesOnlyWhatItsEntryAllows(t *testing.T) {
 	urlB, b := serve("B")
 	urlC, _ := serve("C")
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(urlA, "http://"))
-	s := stage(t, "["+strings.Join([]string{
+	s := stageGuest(t, web, "["+strings.Join([]string{
 		get(urlA), get(urlB), get(urlC), get("https://127.0.0.1:" + port), get("http://localhost:" + port),
 		invoke("get", "", urlA), invoke("get", "", urlB),
 	}, ",")+"]")

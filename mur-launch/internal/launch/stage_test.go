@@ -34,36 +34,57 @@ import (
 	"github.com/mur-capsules/mur/lib/workfs"
 )
 
-// guestWasm builds testdata/guest, the capsule and the tool of these tests.
-var guestWasm = sync.OnceValues(func() ([]byte, error) {
+// guest is testdata/guest, the capsule and the tool of these tests, in every
+// form a session meets it in. It is made once.
+type guest struct {
+	make func() (made, error)
+}
+
+type made struct{ wasm, archive, form []byte }
+
+var (
+	plain = guest{sync.OnceValues(func() (made, error) { return makeGuest() })}
+	web   = guest{sync.OnceValues(func() (made, error) { return makeGuest("-tags=web") })}
+)
+
+func makeGuest(flags ...string) (made, error) {
 	dir, err := os.MkdirTemp("", "mur-launch-guest-")
 	if err != nil {
-		return nil, err
+		return made{}, err
 	}
 	defer os.RemoveAll(dir)
-	out := filepath.Join(dir, "guest.wasm")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "./testdata/guest")
+	var m made
+	if m.wasm, err = buildGuest(dir, flags...); err != nil {
+		return made{}, err
+	}
+	if m.archive, err = packGuest(dir); err != nil {
+		return made{}, err
+	}
+	engine := core.New()
+	defer engine.Close()
+	g, err := engine.Compile(context.Background(), m.wasm, wasmhost.Tool)
+	if err != nil {
+		return made{}, err
+	}
+	defer g.Close()
+	m.form, err = g.Form()
+	return m, err
+}
+
+// buildGuest builds the guest into dir/tool.wasm.
+func buildGuest(dir string, flags ...string) ([]byte, error) {
+	out := filepath.Join(dir, "tool.wasm")
+	args := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", out}, flags...)
+	cmd := exec.Command("go", append(args, "./testdata/guest")...)
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, text)
 	}
 	return os.ReadFile(out)
-})
+}
 
-// guestArchive packs the guest as the tool "tool".
-var guestArchive = sync.OnceValues(func() ([]byte, error) {
-	wasm, err := guestWasm()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "mur-launch-pack-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	if err := os.WriteFile(filepath.Join(dir, "tool.wasm"), wasm, 0o644); err != nil {
-		return nil, err
-	}
+// packGuest packs dir/tool.wasm as the tool "tool".
+func packGuest(dir string) ([]byte, error) {
 	root, err := workfs.OpenRoot(dir, workfs.Options{})
 	if err != nil {
 		return nil, err
@@ -80,23 +101,7 @@ var guestArchive = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	return plan.Build(limits)
-})
-
-// guestForm compiles the guest once for all tests.
-var guestForm = sync.OnceValues(func() ([]byte, error) {
-	wasm, err := guestWasm()
-	if err != nil {
-		return nil, err
-	}
-	engine := core.New()
-	defer engine.Close()
-	g, err := engine.Compile(context.Background(), wasm, wasmhost.Tool)
-	if err != nil {
-		return nil, err
-	}
-	defer g.Close()
-	return g.Form()
-})
+}
 
 var reading = sync.OnceValue(probe.Host)
 
@@ -113,19 +118,17 @@ type staged struct {
 
 // stage lays out a session of the test guest as a capsule that does steps, with
 // the same guest as the tool "tool" and the skill "skill".
-func stage(t *testing.T, steps string) *staged {
+func stage(t *testing.T, steps string) *staged { return stageGuest(t, plain, steps) }
+
+func stageGuest(t *testing.T, g guest, steps string) *staged {
 	t.Helper()
-	wasm, err := guestWasm()
+	m, err := g.make()
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive, err := guestArchive()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := stageBytes(t, wasm, archive, steps)
-	s.doc.Capsule.Compiled = s.form(s.doc.Capsule.Component.SHA256)
-	s.doc.Artifacts[0].Compiled = s.form(s.doc.Artifacts[0].Archive.SHA256)
+	s := stageBytes(t, m.wasm, m.archive, steps)
+	s.doc.Capsule.Compiled = s.form(s.doc.Capsule.Component.SHA256, m.form)
+	s.doc.Artifacts[0].Compiled = s.form(s.doc.Artifacts[0].Archive.SHA256, m.form)
 	return s
 }
 
@@ -224,12 +227,8 @@ func (s *staged) writeAt(path, text string) {
 }
 
 // form stores the guest's compiled form as staging does.
-func (s *staged) form(source string) *session.Compiled {
+func (s *staged) form(source string, form []byte) *session.Compiled {
 	s.t.Helper()
-	form, err := guestForm()
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	home, err := homeOf(s.doc)
 	if err != nil {
 		s.t.Fatal(err)

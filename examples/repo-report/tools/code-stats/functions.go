@@ -32,6 +32,9 @@ func goFunctions(name string, text []byte) []Function {
 	var found []Function
 	lines := bytes.Split(text, []byte("\n"))
 	for i := 0; i < len(lines); i++ {
+		if !bytes.HasPrefix(lines[i], []byte("func ")) {
+			continue // most lines; an expression costs more than a look
+		}
 		m := goHead.FindSubmatch(lines[i])
 		if m == nil {
 			continue

@@ -1,0 +1,3 @@
+// Package examples tests that what people copy works: the capsules below this
+// folder and the commands of docs/guides.
+package examples
