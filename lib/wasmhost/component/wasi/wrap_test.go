@@ -2,10 +2,15 @@ package wasi
 
 import (
 	"bytes"
+	"context"
+	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
 )
 
 // testDir is a granted directory "." on a fresh folder.
@@ -31,6 +36,8 @@ func (g *guest) open(d val, path string, open, desc flags) val {
 	g.t.Helper()
 	return g.ok("types-descriptor-open-at", d, flags{"symlink-follow"}, path, open, desc)
 }
+
+func dirs(d ...wasmhost.Dir) []wasmhost.Dir { return d }
 
 var readWrite = flags{"read", "write"}
 
@@ -99,5 +106,178 @@ func TestByteRoad(t *testing.T) {
 		g := newGuest(t, Config{Dirs: []wasmhost.Dir{dir}})
 		byteRoad(t, g, path, data)
 		g.close()
+	}
+}
+
+// FuzzByteRoad sends bytes of all lengths and values through the guest and back.
+func FuzzByteRoad(f *testing.F) {
+	for _, n := range []int{0, 1, 7, 8, 65535, 65536, 65537, 65541, 65542, 131_072, 199_999, 200_000} {
+		f.Add(n, uint64(n))
+	}
+	f.Fuzz(func(t *testing.T, n int, seed uint64) {
+		data := make([]byte, max(n, -n)%200_001)
+		r := rand.New(rand.NewPCG(seed, 1))
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		dir, path := testDir(t)
+		g := newGuest(t, Config{Dirs: []wasmhost.Dir{dir}})
+		byteRoad(t, g, path, data)
+		g.close()
+	})
+}
+
+// FuzzPack compares pack and unpack with each other and with the format.
+func FuzzPack(f *testing.F) {
+	for n := range 30 {
+		f.Add(bytes.Repeat([]byte{0xff, 0, 0x80}, n)[:n])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := pack(b)
+		if len(s) != packedLen(len(b)) {
+			t.Fatalf("%d bytes take %d characters", len(b), len(s))
+		}
+		for i := range len(s) {
+			if s[i] > 0x7f {
+				t.Fatalf("character %#x", s[i])
+			}
+		}
+		for _, buf := range [][]byte{nil, make([]byte, Chunk+64)} {
+			if got, err := unpack(buf, s); err != nil || !bytes.Equal(got, b) {
+				t.Fatalf("%x came back as %x, %v", b, got, err)
+			}
+		}
+		if p, err := unpack(nil, string(b)); err == nil && len(p) > len(b) { // any string at all
+			t.Fatalf("%d characters made %d bytes", len(b), len(p))
+		}
+	})
+}
+
+// FuzzWrap: Wrap takes anything, and what it can not read it returns as it is.
+func FuzzWrap(f *testing.F) {
+	whole, err := proxyBinary()
+	if err != nil {
+		f.Skip(err)
+	}
+	mover, err := wasmtime.Wat(moverText)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add(mover)
+	f.Add(mover[:len(mover)/2])
+	f.Add([]byte{})
+	f.Add(preamble)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		w, err := Wrap(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(w) < len(b) && !bytes.Contains(b, []byte("name")) && !bytes.Equal(w, b) {
+			if again, _ := Wrap(b); !bytes.Equal(w, again) {
+				t.Fatal("not the same twice")
+			}
+		}
+	})
+}
+
+// TestWrapKeepsOthers: a component without the functions, a core module and
+// broken bytes come back as they are; the same bytes give the same result.
+func TestWrapKeepsOthers(t *testing.T) {
+	needEngine(t)
+	wat := func(text string) []byte {
+		b, err := wasmtime.Wat(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	whole, _ := proxyBinary()
+	for name, b := range map[string][]byte{
+		"nothing": nil, "module": wat("(module)"), "empty": wat("(component)"), "cut": whole[:len(whole)/2],
+		"other functions": wat(proxyText(func(_, f string) bool {
+			return slices.ContainsFunc(twins, func(t twin) bool { return t.name == f })
+		})),
+	} {
+		if w, err := Wrap(b); err != nil || !bytes.Equal(w, b) {
+			t.Errorf("%s: changed to %d bytes, %v", name, len(w), err)
+		}
+	}
+	one, _ := Wrap(whole)
+	two, _ := Wrap(whole)
+	if !bytes.Equal(one, two) {
+		t.Error("not the same twice")
+	}
+	if w, err := Wrap(one); err != nil || !bytes.Equal(w, one) {
+		t.Errorf("wrapped twice: %d bytes of %d, %v", len(w), len(one), err)
+	}
+}
+
+// TestWrapSubsets wraps components that import each function with twin alone,
+// at other versions of WASI, and runs those that only print.
+func TestWrapSubsets(t *testing.T) {
+	p := needEngine(t)
+	e, _ := testEngine()
+	isTwin := func(f string) bool { return slices.ContainsFunc(twins, func(t twin) bool { return t.name == f }) }
+	for _, only := range twins {
+		for _, version := range []string{"@0.2.0", "@0.2.12", "@0.2.99"} {
+			text := proxyText(func(_, f string) bool { return isTwin(f) && f != only.name })
+			b, err := wasmtime.Wat(strings.ReplaceAll(text, proxyVersion, version))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := Wrap(b)
+			if err != nil || bytes.Equal(w, b) {
+				t.Fatalf("%s%s: not wrapped, %v", only.name, version, err)
+			}
+			c, err := e.Compile(w)
+			if err != nil {
+				t.Fatalf("%s%s: %v", only.name, version, err)
+			}
+			var out bytes.Buffer
+			g := startGuest(t, Config{Stdout: &out}, c)
+			if name := exportName(only.iface, only.name); only.write && only.iface == "wasi:io/streams" {
+				g.ok(strings.Replace(name, "wasi:", "", 1), g.call("stdout-get-stdout"), []byte("printed"))
+				if out.String() != "printed" {
+					t.Errorf("%s%s printed %q", only.name, version, out.String())
+				}
+			}
+			g.close()
+			c.Close()
+		}
+	}
+	_ = p
+}
+
+// TestWrapInstances: an ordinary component that uses every function with twin
+// gets no more core instances and memory than promised.
+func TestWrapInstances(t *testing.T) {
+	p := needEngine(t)
+	e, _ := testEngine()
+	least := func(c *wasmtime.Component, limit func(*wasmtime.StoreConfig, int), step, most int) int {
+		for n := step; n <= most; n += step {
+			in := New(Config{})
+			cfg := wasmtime.StoreConfig{Data: in}
+			limit(&cfg, n)
+			s := e.NewStore(cfg)
+			_, err := p.linker.Instantiate(context.Background(), s, c)
+			s.Close()
+			in.Close()
+			if err == nil {
+				return n
+			}
+		}
+		t.Fatal("no limit is enough")
+		return 0
+	}
+	instances := func(c *wasmtime.StoreConfig, n int) { c.Instances = uint32(n) }
+	memory := func(c *wasmtime.StoreConfig, n int) { c.MemoryBytes = uint64(n) }
+	if plain, wrapped := least(p.plain, instances, 1, 100), least(p.wrapped, instances, 1, 100); wrapped-plain > WrapInstances {
+		t.Errorf("%d instances, wrapped %d: more than %d", plain, wrapped, WrapInstances)
+	} else {
+		t.Logf("%d instances, wrapped %d", plain, wrapped)
+	}
+	if plain, wrapped := least(p.plain, memory, 1<<16, 64<<20), least(p.wrapped, memory, 1<<16, 64<<20); wrapped-plain > WrapMemory {
+		t.Errorf("%d bytes, wrapped %d: more than %d", plain, wrapped, WrapMemory)
 	}
 }
