@@ -15,6 +15,7 @@ import (
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/forms"
 	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/mur-stage/internal/stage"
@@ -64,7 +65,7 @@ func run(ctx context.Context, env cli.Env, c *ucli.Context, started time.Time) e
 	if err != nil {
 		return err
 	}
-	host := stage.Host{Probe: probe.Host, Formats: stage.Formats()}
+	host := stage.Host{Probe: probe.Host, Formats: forms.Built()}
 	printer := cli.Diagnostics(env, "mur-stage", c.Bool("json"))
 	if c.Bool("explain-scope") {
 		report, warnings, err := stage.Explain(ctx, in, host, opts)

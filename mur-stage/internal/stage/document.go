@@ -167,10 +167,10 @@ func (s *staging) storesMember() session.Stores {
 
 func (s *staging) enginesMember() session.Engines {
 	m := session.Engines{Interfaces: wasmhost.Served()}
-	if f, ok := s.format(session.ImplComponent); ok {
+	if f, ok := s.host.Formats.Find(session.ImplComponent); ok {
 		m.Component = ptr(session.Engine(f.Info))
 	}
-	if f, ok := s.format(session.ImplCore); ok {
+	if f, ok := s.host.Formats.Find(session.ImplCore); ok {
 		m.Core = session.Engine(f.Info)
 	}
 	return m

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/forms"
 	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/session"
 )
@@ -60,7 +61,7 @@ type Input struct {
 // Host is the machine a staging runs on. Tests replace its parts.
 type Host struct {
 	Probe   func() confine.Reading
-	Formats []Format // the kinds of guests this build can run
+	Formats forms.Formats // the kinds of guests this build can run
 }
 
 // Stage stages a session and prints its document. It returns the warnings raised
