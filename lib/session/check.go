@@ -20,7 +20,9 @@ func (d *Document) check() error {
 	if err := ids.Check(ids.Session, d.SessionID); err != nil {
 		return fmt.Errorf("session_id: %w", err)
 	}
-	for _, c := range []func() error{d.checkKind, d.checkDirectories, d.checkContainment, d.checkArtifacts, d.checkFiles} {
+	for _, c := range []func() error{
+		d.checkKind, d.checkDirectories, d.checkContainment, d.checkArtifacts, d.checkPins, d.checkForms, d.checkFiles,
+	} {
 		if err := c(); err != nil {
 			return err
 		}
@@ -109,10 +111,66 @@ func (d *Document) checkArtifacts() error {
 		if a.Gateway != nil && (*a.Gateway < 0 || *a.Gateway >= len(d.Gateways)) {
 			return fmt.Errorf("%s.gateway is %d, and there are %d gateways", at, *a.Gateway, len(d.Gateways))
 		}
-		for _, h := range []struct{ at, hash string }{{"payload", hashOf(a.Payload)}, {"compiled", hashOfForm(a.Compiled)}} {
-			if h.hash != "" && !isHash(h.hash) {
-				return fmt.Errorf("%s.%s.sha256 is not 64 lower-case hex digits", at, h.at)
-			}
+		if a.Payload != nil && !isHash(a.Payload.SHA256) {
+			return fmt.Errorf("%s.payload.sha256 is not 64 lower-case hex digits", at)
+		}
+	}
+	return nil
+}
+
+// checkPins compares what was resolved with the artifacts: one pin for each that
+// came from a store, of its version and its archive's hash.
+func (d *Document) checkPins() error {
+	archives := map[string]*Artifact{}
+	for i := range d.Artifacts {
+		if a := &d.Artifacts[i]; a.Archive != nil {
+			archives[a.Name] = a
+		}
+	}
+	if len(d.Lock.Resolved) != len(archives) {
+		return fmt.Errorf("lock.resolved has %d entries, and %d artifacts came from a store", len(d.Lock.Resolved), len(archives))
+	}
+	for i, r := range d.Lock.Resolved {
+		a := archives[r.Name]
+		switch {
+		case a == nil:
+			return fmt.Errorf("lock.resolved[%d] is %q, which is no artifact from a store", i, r.Name)
+		case r.ResolvedVersion != a.Version || r.SHA256 != a.Archive.SHA256 || r.Origin != a.Origin:
+			return fmt.Errorf("lock.resolved[%d] and the artifact %s differ in version, hash or origin", i, r.Name)
+		}
+	}
+	return nil
+}
+
+// checkForms compares where each compiled form lies with what it was compiled
+// from and by (ART-127).
+func (d *Document) checkForms() error {
+	check := func(at string, c *Compiled, source *File) error {
+		if c == nil {
+			return nil
+		}
+		if source == nil {
+			return fmt.Errorf("%s.compiled is a form of nothing", at)
+		}
+		want := filepath.Join(d.Directories.MurmurHome.Path, "compiled", source.SHA256+"-"+c.Fingerprint+".cwasm")
+		if c.Path != want {
+			return fmt.Errorf("%s.compiled.path is %q, not %q", at, c.Path, want)
+		}
+		if !isHash(c.SHA256) {
+			return fmt.Errorf("%s.compiled.sha256 is not 64 lower-case hex digits", at)
+		}
+		return nil
+	}
+	source := d.Capsule.Component
+	if source == nil {
+		source = d.Capsule.Archive
+	}
+	if err := check("capsule", d.Capsule.Compiled, source); err != nil {
+		return err
+	}
+	for i := range d.Artifacts {
+		if err := check(fmt.Sprintf("artifacts[%d]", i), d.Artifacts[i].Compiled, d.Artifacts[i].Archive); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -150,20 +208,6 @@ func (d *Document) checkFiles() error {
 		}
 	}
 	return nil
-}
-
-func hashOf(p *Payload) string {
-	if p == nil {
-		return ""
-	}
-	return p.SHA256
-}
-
-func hashOfForm(c *Compiled) string {
-	if c == nil {
-		return ""
-	}
-	return c.SHA256
 }
 
 func isHash(s string) bool {

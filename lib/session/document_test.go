@@ -122,6 +122,14 @@ func TestRefusedDocuments(t *testing.T) {
 			`{"path":"/p/other.wasm","sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":100}`), `"/p/other.wasm" is named, but files[]`},
 		{"one digit of a listed hash", edit(`"files":[{"path":"/p/capsule.wasm","sha256":"9f`, `"files":[{"path":"/p/capsule.wasm","sha256":"8f`), "files[] does not list it"},
 		{"upper-case hash", edit(`"files":[{"path":"/p/capsule.wasm","sha256":"9f`, `"files":[{"path":"/p/capsule.wasm","sha256":"9F`), "files[0].sha256"},
+		{"a digit of a pin", edit(`"resolved_version":"1.2.0","sha256":"9f`, `"resolved_version":"1.2.0","sha256":"8f`), "lock.resolved[0] and the artifact ana/count differ"},
+		{"a pin of nothing", edit(`"resolved":[{"name":"ana/count"`, `"resolved":[{"name":"ana/other"`), `lock.resolved[0] is "ana/other"`},
+		{"no pin", func(s string) string {
+			i, j := strings.Index(s, `"resolved":[`), strings.Index(s, `],"written"`)
+			return s[:i] + `"resolved":[` + s[j:]
+		}, "lock.resolved has 0 entries"},
+		{"another form", edit(`/compiled/9f`, `/compiled/8f`), "artifacts[0].compiled.path is"},
+		{"a form elsewhere", edit(`/home/ana/.murmur/compiled/`, `/tmp/compiled/`), "artifacts[0].compiled.path is"},
 		{"file mode", edit(`"mode":"0644"`, `"mode":"644"`), "files[0].mode"},
 		{"file twice", edit(`"path":"/p/.murmur/store/ana/count/1.2.0.mur.zip","sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":4096,"mode"`,
 			`"path":"/p/capsule.wasm","sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","bytes":4096,"mode"`), "stands there twice"},

@@ -52,7 +52,7 @@ func sample() *Document {
 			Name: "ana/count", ToolName: "count", Version: "1.2.0", Role: "tool", Kind: "wasm", Implementation: ImplCore,
 			Origin: Origin{Kind: "operator"}, Store: ptr("project"), Archive: archive,
 			Payload:      &Payload{Entry: "count.wasm", SHA256: sampleHash, Bytes: 2000},
-			Compiled:     &Compiled{Path: home + "/compiled/x.cwasm", SHA256: sampleHash, Fingerprint: "f"},
+			Compiled:     &Compiled{Path: home + "/compiled/" + sampleHash + "-f.cwasm", SHA256: sampleHash, Fingerprint: "f"},
 			ManifestPath: "tools/count/murmur.yaml", Interface: ptr("murmur:tool/run@0.1.0"),
 			Grant: &policy.Grant{FilesystemScope: ptr("data"), NetworkAllow: policy.Rules{{Host: "example.com", Port: 443, Scheme: "https"}}},
 		}},
