@@ -1,0 +1,71 @@
+// Package app is the command line of mur-doctor: flags in, one report out.
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/mur-doctor/internal/checks"
+)
+
+// Run runs mur-doctor: 0 when no check failed, warnings allowed, else 1; 2 for a
+// usage error (SES-196, DIA-36).
+func Run(ctx context.Context, env cli.Env) int {
+	return cli.Run(ctx, env, &ucli.App{
+		Name:      "mur-doctor",
+		Usage:     "say what this host can do and what is wrong with a project",
+		UsageText: "mur-doctor [--manifest <path>] [--strict] [--json]",
+		Description: `Looks at the host and, where there is a murmur.yaml, at the project. It
+creates, repairs and downloads nothing. Exit status 1 when a check failed.
+
+Examples:
+  mur-doctor                                  this host, and ./murmur.yaml if there is one
+  mur-doctor --manifest ~/report/murmur.yaml  another project
+  mur-doctor --json | jq '.checks[] | select(.status != "ok")'`,
+		Flags: []ucli.Flag{
+			&ucli.StringFlag{Name: "manifest", Usage: "the project's manifest `FILE` (default: ./murmur.yaml if it exists)"},
+			&ucli.BoolFlag{Name: "strict", Usage: "an unknown key in the manifest is a failure"},
+			cli.JSONFlag(),
+		},
+		Action: func(c *ucli.Context) error {
+			if c.Args().Present() {
+				return diag.Usagef("mur-doctor takes no argument, found %s; see --help", diag.Quote(c.Args().First()))
+			}
+			report := checks.Run(ctx, env, checks.Options{Manifest: c.String("manifest"), Strict: c.Bool("strict")})
+			if err := render(env.Stdout, report, c.Bool("json")); err != nil {
+				return err
+			}
+			if report.Failed() {
+				return cli.Exit(diag.ExitError)
+			}
+			return nil
+		},
+	})
+}
+
+func render(w io.Writer, r *checks.Report, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(r)
+	}
+	for _, c := range r.Checks {
+		head := string(c.Status)
+		if c.Code != "" {
+			head += "[" + string(c.Code) + "]"
+		}
+		if _, err := fmt.Fprintf(w, "%-18s %s: %s\n", head, c.Name, c.Message); err != nil {
+			return err
+		}
+		if c.Remedy != "" {
+			if _, err := fmt.Fprintf(w, "  hint: %s\n", c.Remedy); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,10 @@
+// Command mur-doctor says what this host can do and what is wrong with a
+// project. It creates, repairs and downloads nothing.
+package main
+
+import (
+	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/mur-doctor/internal/app"
+)
+
+func main() { cli.Main(app.Run) }
