@@ -149,3 +149,29 @@ func TestMemoryContents(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A memory starts as zeros and ends where it should, whatever guest had its
+// place in the process before.
+func TestMemoryAfterAnother(t *testing.T) {
+	text := func(pages int) string {
+		return fmt.Sprintf(`(component (core module $m (memory %[1]d)
+		  (func (export "f") (param $touch i32) (local $p i32)
+		    (loop $l
+		      (if (i64.ne (i64.load (local.get $p)) (i64.const 0)) (then unreachable))
+		      (br_if $l (i32.lt_u (local.tee $p (i32.add (local.get $p) (i32.const 8))) (i32.const %[2]d))))
+		    (memory.fill (i32.const 0) (i32.const 255) (i32.const %[2]d))
+		    (drop (i32.load8_u (local.get $touch)))))
+		  (core instance $i (instantiate $m)) (func (export "f") (param "n" u32) (canon lift (core func $i "f"))))`, pages, pages<<16)
+	}
+	for round := range 3 {
+		for _, pages := range []int{3, 1, 2, 3} {
+			size := uint32(pages) << 16
+			if err := instantiate(t, text(pages), StoreConfig{}, size-1); err != nil {
+				t.Errorf("round %d, %d pages: %v", round, pages, err)
+			}
+			if err := instantiate(t, text(pages), StoreConfig{}, size); err == nil || !strings.Contains(err.Error(), "out of bounds") {
+				t.Errorf("round %d, %d pages: the byte after the last is there: %v", round, pages, err)
+			}
+		}
+	}
+}
