@@ -178,7 +178,10 @@ func stageBytes(t *testing.T, wasm, archiveBytes []byte, steps string) *staged {
 			Harness: s.identity(sessionDir + "/harness"), Records: s.identity(records),
 			WorkdirRoot: s.identity(s.work), MurmurHome: s.identity(s.home),
 		},
-		Stores:           session.Stores{DecompressionCeiling: artifact.DefaultCeiling},
+		Stores: session.Stores{DecompressionCeiling: artifact.DefaultCeiling},
+		Lock: session.Lock{Resolved: []session.ResolvedPart{
+			{Name: "local/tool", ResolvedVersion: "1", SHA256: archive.SHA256, Origin: session.Origin{Kind: "operator"}},
+		}},
 		AllowlistedTools: []string{"tool"},
 		Artifacts: []session.Artifact{
 			{
