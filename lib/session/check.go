@@ -21,7 +21,7 @@ func (d *Document) check() error {
 		return fmt.Errorf("session_id: %w", err)
 	}
 	for _, c := range []func() error{
-		d.checkKind, d.checkDirectories, d.checkContainment, d.checkArtifacts, d.checkPins, d.checkForms, d.checkFiles,
+		d.checkKind, d.checkDirectories, d.checkContainment, d.checkArtifacts, d.checkFiles, d.checkPins, d.checkForms,
 	} {
 		if err := c(); err != nil {
 			return err
