@@ -37,6 +37,7 @@ type figure struct {
 }
 
 var figures = []figure{
+	{"P3", callOverhead},
 	{"P4", warmStage},
 	{"P5", warmPipeline},
 }

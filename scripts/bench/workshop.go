@@ -60,9 +60,17 @@ func (w *workshop) output(ctx context.Context, stdin []byte, name string, args .
 	return out, nil
 }
 
+// sample is a series of measurements.
+type sample []float64
+
+func (s sample) median() float64 {
+	sorted := slices.Sorted(slices.Values(s))
+	return sorted[len(sorted)/2]
+}
+
 // median times f n times and returns the median in milliseconds.
 func median(n int, f func() error) (float64, error) {
-	took := make([]float64, n)
+	took := make(sample, n)
 	for i := range took {
 		start := time.Now()
 		if err := f(); err != nil {
@@ -70,8 +78,7 @@ func median(n int, f func() error) (float64, error) {
 		}
 		took[i] = float64(time.Since(start).Microseconds()) / 1000
 	}
-	slices.Sort(took)
-	return took[n/2], nil
+	return took.median(), nil
 }
 
 func ratio(value, peer float64) (peerValue, r *float64) {
