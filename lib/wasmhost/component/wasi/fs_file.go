@@ -119,14 +119,15 @@ func onFile(write bool, arg int, f func(c *call, d *descriptor, a []val, off int
 }
 
 // readAt is descriptor.read: the bytes, valid until the next call, and whether
-// the file ends there.
+// the file ends there. No bytes are an end at any rate, also when none were asked
+// for: the preview 1 adapter takes "none, and no end" for an interruption.
 func readAt(c *call, d *descriptor, length uint64, off int64) ([]byte, bool, error) {
 	p := instance(c).buffer()[:min(length, Chunk)]
 	n, err := d.file.ReadAt(p, off)
 	if err != nil && err != io.EOF {
 		return nil, false, err
 	}
-	return p[:n], err == io.EOF, nil
+	return p[:n], n == 0 || err == io.EOF, nil
 }
 
 // fileFuncs are the descriptor methods without a path.
