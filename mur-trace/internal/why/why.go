@@ -147,7 +147,7 @@ func decision(l *trace.Line) *Decision {
 	case "spend_ceiling_reached":
 		n := func(name string) string { v, _ := l.Get(name).Int(); return render.Count(v) }
 		return &Decision{By: "spend ceiling (" + s("limit") + ")", Target: "a driver call of " + n("requested") + " tokens",
-			Rule: new(n("ceiling") + " tokens"), Reason: n("used") + " tokens had been used", Declared: key("max_" + s("limit") + "_tokens")}
+			Rule: new(n("ceiling") + " tokens"), Reason: n("used") + " tokens had been used", Declared: spendKey(s("limit"))}
 	case "call_deadline":
 		n, _ := l.Get("seconds").Int()
 		return &Decision{By: "wall-clock bound", Target: s("component") + " (" + s("role") + ")", Rule: new(strconv.FormatInt(n, 10) + " s"), Reason: "the call outran its bound"}
@@ -175,6 +175,18 @@ func decision(l *trace.Line) *Decision {
 	return nil
 }
 
+// spendKey is where a spend ceiling is declared; a tree's is its first
+// session's.
+func spendKey(limit string) *string {
+	switch limit {
+	case "machine":
+		return new("spend.machine_tokens_per_day in config.yaml")
+	case "session", "tree":
+		return new("inference.max_session_tokens")
+	}
+	return nil
+}
+
 // reportKeys are the keys of the scope report that answer for manifest keys.
 var reportKeys = map[string]string{
 	"capabilities.filesystem.read_only": "read_only_paths", "capabilities.spawn.allow": "spawn_allow", "capabilities.peer_fetch.allow": "peer_fetch_allow",
@@ -186,7 +198,7 @@ func granted(s *trace.SessionStart, declared *string) trace.Raw {
 		return nil
 	}
 	switch *declared {
-	case "max_session_tokens":
+	case "inference.max_session_tokens":
 		text, _ := json.Marshal(s.MaxSessionTokens)
 		return text
 	case "control":
