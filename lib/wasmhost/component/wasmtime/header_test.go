@@ -48,11 +48,11 @@ func TestHeader(t *testing.T) {
 	if err != nil {
 		t.Skip("needs gcc")
 	}
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}} {{.Version}}", "github.com/bytecodealliance/wasmtime-go/v44").Output()
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", "github.com/bytecodealliance/wasmtime-go/v44").Output()
 	if err != nil {
 		t.Skip("needs the go command and the module wasmtime-go")
 	}
-	mod, version, _ := strings.Cut(strings.TrimSpace(string(dir)), " ")
+	version, mod, _ := strings.Cut(strings.TrimSpace(string(dir)), " ")
 	if version != "v"+Version {
 		t.Errorf("written for v%s, linked with %s", Version, version)
 	}
