@@ -83,6 +83,19 @@ func buildGuest(dir string, flags ...string) ([]byte, error) {
 	return os.ReadFile(out)
 }
 
+// packBytes packs wasm as the tool "tool".
+func packBytes(wasm []byte) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "mur-launch-pack-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "tool.wasm"), wasm, 0o644); err != nil {
+		return nil, err
+	}
+	return packGuest(dir)
+}
+
 // packGuest packs dir/tool.wasm as the tool "tool".
 func packGuest(dir string) ([]byte, error) {
 	root, err := workfs.OpenRoot(dir, workfs.Options{})
@@ -113,7 +126,8 @@ type staged struct {
 	work string
 	doc  *session.Document
 
-	noEnvFile bool // as the flag
+	noEnvFile bool     // as the flag
+	environ   []string // of the launch, beside HOME
 }
 
 // stage lays out a session of the test guest as a capsule that does steps, with
@@ -244,9 +258,10 @@ func (s *staged) form(source string, form []byte) *session.Compiled {
 	return &session.Compiled{Path: filepath.Join(s.home, "compiled", store.FormName(source, print)), SHA256: sum, Fingerprint: print}
 }
 
-func (s *staged) file(rel string) session.File {
+func (s *staged) file(rel string) session.File { return s.fileAt(filepath.Join(s.dir, rel)) }
+
+func (s *staged) fileAt(path string) session.File {
 	s.t.Helper()
-	path := filepath.Join(s.dir, rel)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		s.t.Fatal(err)
@@ -288,7 +303,7 @@ func (s *staged) launchText(ctx context.Context, document string) launched {
 	s.t.Helper()
 	var l launched
 	var stderr bytes.Buffer
-	env := cli.Env{Stdin: strings.NewReader(document), Stderr: &stderr, Environ: []string{"HOME=" + s.dir}, Dir: s.dir, Now: time.Now}
+	env := cli.Env{Stdin: strings.NewReader(document), Stderr: &stderr, Environ: append([]string{"HOME=" + s.dir}, s.environ...), Dir: s.dir, Now: time.Now}
 	l.outcome, l.err = Run(ctx, env, Options{
 		NoEnvFile: s.noEnvFile,
 		Announce:  func(st Start) { l.start = &st },

@@ -65,8 +65,8 @@ func runtimeType(a *session.Artifact) string {
 
 // Describe answers from the manifest staging laid out for the artifact
 // (ART-175). It takes the full name, or the tool name a call uses.
-func (m *manager) Describe(_ context.Context, name string) (wasmhost.ArtifactInfo, error) {
-	for _, s := range m.List(nil) {
+func (m *manager) Describe(ctx context.Context, name string) (wasmhost.ArtifactInfo, error) {
+	for _, s := range m.List(ctx) {
 		tool := s.Name[strings.LastIndex(s.Name, "/")+1:]
 		if s.Name == name || tool == name {
 			return m.describe(s, tool)
