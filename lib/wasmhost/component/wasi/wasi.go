@@ -40,8 +40,8 @@ const (
 	// Chunk is the most bytes that one stream call moves and that one buffered
 	// stream (an HTTP body) holds on either side.
 	Chunk = 64 << 10
-	// maxFiles bounds the files, directories and listings open at a time.
-	maxFiles = 512
+	// maxFiles bounds the files, directories and listings open at a time (WIT-72).
+	maxFiles = 256
 	// maxRequests bounds the HTTP exchanges under way at a time, from handle
 	// until the response's body is dropped.
 	maxRequests = 64
