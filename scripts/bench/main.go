@@ -40,6 +40,9 @@ var figures = []figure{
 	{"P3", callOverhead},
 	{"P4", warmStage},
 	{"P5", warmPipeline},
+	{"P6", traceReport},
+	{"P12", traceFilter},
+	{"P13", traceAppend},
 }
 
 func main() {
