@@ -80,14 +80,14 @@ static bool starts_with(const char *p, size_t n, const char *word) {
   return n >= k && mem_equal(p, word, k);
 }
 
-// comment_start returns where a comment begins on the line, or n. It knows no
-// language: a line that only shows a comment sign in a string is a rare miss.
-static size_t comment_start(const char *line, size_t n) {
+// in_comment tells whether a comment begins in the n bytes of a line before a
+// mark. It knows no language: a comment sign in a text misleads it.
+static bool in_comment(const char *line, size_t n) {
   static const char *const signs[] = {"//", "/*", "# ", "--", "<!--", ";;", "* "};
   for (size_t i = 0; i < n; i++)
     for (size_t s = 0; s < sizeof signs / sizeof *signs; s++)
-      if (starts_with(line + i, n - i, signs[s])) return i;
-  return n;
+      if (starts_with(line + i, n - i, signs[s])) return true;
+  return false;
 }
 
 static void put_mark(const char *path, uint32_t line, const char *kind, const char *text, size_t n) {
@@ -114,11 +114,14 @@ static void put_mark(const char *path, uint32_t line, const char *kind, const ch
 
 static void scan_line(const char *path, uint32_t number, const char *line, size_t n) {
   static const char *const kinds[] = {"TODO", "FIXME", "XXX", "HACK"};
-  for (size_t i = comment_start(line, n); i < n; i++) {
+  for (size_t i = 0; i < n; i++) {
+    char c = line[i];
+    if (c != 'T' && c != 'F' && c != 'X' && c != 'H') continue;  // nearly every byte
     if (i > 0 && is_word(line[i - 1])) continue;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
       size_t end = i + str_len(kinds[k]);
       if (!starts_with(line + i, n - i, kinds[k]) || (end < n && is_word(line[end]))) continue;
+      if (!in_comment(line, i)) continue;
       put_mark(path, number, kinds[k], line + end, n - end);
       return;  // one mark a line is enough
     }
