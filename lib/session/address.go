@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,9 +85,16 @@ func noSession(text, reason string) error {
 		About(diag.Subject{Kind: diag.Session, Name: text}).Name("address", text).Name("reason", reason)
 }
 
-// Recorded lists the ids of the sessions that have records under a workdir root,
-// newest first. No records at all are an empty list. It changes nothing.
-func Recorded(home workfs.Home, workdirRoot string) ([]string, error) {
+// Record is a session that has records.
+type Record struct {
+	ID  string
+	Dir string // its records directory, absolute
+}
+
+// Recorded lists the sessions that have records under a workdir root or under a
+// folder beneath it, newest first, so that a project finds what ran over its
+// parts. No records at all are an empty list. It changes nothing.
+func Recorded(home workfs.Home, workdirRoot string) ([]Record, error) {
 	mirror, err := Mirror(workdirRoot)
 	if err != nil {
 		return nil, err
@@ -99,17 +107,35 @@ func Recorded(home workfs.Home, workdirRoot string) ([]string, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	entries, err := dir.List(".")
+	found, err := recorded(dir, ".", home.Join(mirror), nil)
 	if err != nil {
 		return nil, workfs.Fault(err, "cannot list sessions")
 	}
-	var found []string
+	slices.SortFunc(found, func(a, b Record) int { return strings.Compare(b.ID, a.ID) })
+	return found, nil
+}
+
+// recorded collects the sessions beneath rel; a session's own directory is not
+// entered.
+func recorded(root *workfs.Root, rel, path string, found []Record) ([]Record, error) {
+	entries, err := root.List(rel)
+	if err != nil {
+		return found, err
+	}
 	for _, e := range entries {
-		if e.IsDir() && ids.Check(ids.Session, e.Name) == nil {
-			found = append(found, e.Name)
+		switch {
+		case !e.IsDir():
+		case ids.Check(ids.Session, e.Name) == nil:
+			found = append(found, Record{ID: e.Name, Dir: filepath.Join(path, e.Name)})
+		default:
+			below := e.Name
+			if rel != "." {
+				below = rel + "/" + e.Name
+			}
+			if found, err = recorded(root, below, filepath.Join(path, e.Name), found); err != nil {
+				return found, err
+			}
 		}
 	}
-	slices.Sort(found)
-	slices.Reverse(found)
 	return found, nil
 }

@@ -126,7 +126,10 @@ func TestRecorded(t *testing.T) {
 		}
 		r.Close()
 	}
-	if got, err := Recorded(home, "/p/workdir"); err != nil || !slices.Equal(got, []string{b, a}) {
-		t.Errorf("%v, %v", got, err)
+	want := []Record{{b, home.Join("records/p/workdir/" + b)}, {a, home.Join("records/p/workdir/" + a)}}
+	for _, root := range []string{"/p/workdir", "/p"} {
+		if got, err := Recorded(home, root); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v", root, got, err)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 
 	"github.com/mur-capsules/mur/mur-trace/internal/query"
+	"github.com/mur-capsules/mur/mur-trace/internal/source"
 )
 
 func filterCommand(env cli.Env) *ucli.Command {
@@ -41,7 +42,8 @@ func filter(env cli.Env, c *ucli.Context) error {
 	if len(args) == 0 {
 		return diag.Usagef("an expression is needed; see --help")
 	}
-	x, err := query.Compile(args[len(args)-1])
+	expression, addresses := split(args)
+	x, err := query.Compile(expression)
 	if err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func filter(env cli.Env, c *ucli.Context) error {
 	if err != nil {
 		return err
 	}
-	traces, err := f.FindAll(args[:len(args)-1], "@1")
+	traces, err := f.FindAll(addresses, "@1")
 	if err != nil {
 		return err
 	}
@@ -73,6 +75,16 @@ func filter(env cli.Env, c *ucli.Context) error {
 		return cli.Exit(1)
 	}
 	return nil
+}
+
+// split tells the expression from the addresses: it is the last argument, or the
+// first where that can be no address. An expression with a / in it stands last.
+func split(args []string) (expression string, addresses []string) {
+	first := args[0]
+	if len(args) > 1 && first != source.Stdin && strings.ContainsAny(first, ".[({|\"") && !strings.Contains(first, "/") && !strings.HasSuffix(first, ".jsonl") {
+		return first, args[1:]
+	}
+	return args[len(args)-1], args[:len(args)-1]
 }
 
 func exit(status int) error {

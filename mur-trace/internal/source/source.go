@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mur-capsules/mur/lib/cli"
@@ -51,11 +53,15 @@ func (f *Finder) Find(address string) (Trace, error) {
 	if path, ok := addr.Path(); ok {
 		return f.literal(path)
 	}
-	dir, all, err := f.Sessions()
+	dir, all, err := f.sessions()
 	if err != nil {
 		return Trace{}, err
 	}
-	id, err := addr.Find(all)
+	dirs := map[string]string{}
+	for _, r := range all {
+		dirs[r.ID] = r.Dir
+	}
+	id, err := addr.Find(slices.Collect(maps.Keys(dirs)))
 	if err != nil {
 		var d *diag.Error
 		if errors.As(err, &d) {
@@ -63,7 +69,7 @@ func (f *Finder) Find(address string) (Trace, error) {
 		}
 		return Trace{}, err
 	}
-	return inRecords(id, filepath.Join(dir, id)), nil
+	return inRecords(id, dirs[id]), nil
 }
 
 // FindAll resolves every address; without one, the default addresses.
@@ -86,12 +92,12 @@ func (f *Finder) FindAll(addresses []string, def ...string) ([]Trace, error) {
 // All returns the traces of every session of the search directory, newest
 // first. Directories without a trace.jsonl are left out.
 func (f *Finder) All() (dir string, all []Trace, err error) {
-	dir, found, err := f.Sessions()
+	dir, found, err := f.sessions()
 	if err != nil {
 		return dir, nil, err
 	}
-	for _, id := range found {
-		t := inRecords(id, filepath.Join(dir, id))
+	for _, r := range found {
+		t := inRecords(r.ID, r.Dir)
 		if _, err := os.Lstat(t.Path); err == nil {
 			all = append(all, t)
 		}
@@ -99,10 +105,10 @@ func (f *Finder) All() (dir string, all []Trace, err error) {
 	return dir, all, nil
 }
 
-// Sessions returns the directory searched for sessions and the ids in it,
-// newest first. A directory that does not exist holds none, unless it was named
-// with Records.
-func (f *Finder) Sessions() (dir string, found []string, err error) {
+// sessions returns the directory searched for sessions and those in it, newest
+// first; those of folders beneath a workdir root count. A directory that does not
+// exist holds none, unless it was named with Records.
+func (f *Finder) sessions() (dir string, found []session.Record, err error) {
 	if f.Records != "" {
 		dir = f.abs(f.Records)
 		entries, err := os.ReadDir(dir)
@@ -111,7 +117,7 @@ func (f *Finder) Sessions() (dir string, found []string, err error) {
 		}
 		for i := len(entries) - 1; i >= 0; i-- { // ReadDir sorts by name
 			if e := entries[i]; e.IsDir() && ids.Check(ids.Session, e.Name()) == nil {
-				found = append(found, e.Name())
+				found = append(found, session.Record{ID: e.Name(), Dir: filepath.Join(dir, e.Name())})
 			}
 		}
 		return dir, found, nil
