@@ -12,10 +12,12 @@ import (
 
 	ucli "github.com/urfave/cli/v2"
 
+	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/forms"
+	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/mur-stage/internal/stage"
@@ -27,6 +29,8 @@ one JSON document, which mur-launch runs.
 
    mur-stage | mur-launch                        stage and run the capsule here
    mur-stage --task "count the words" > s.json   stage now, look, run later
+   mur-stage --capsule ana/report --capsule-version 1.0.0
+                                                 stage an installed capsule
    mur-stage --explain-scope                     what would it be allowed to do?
    mur-stage --discard ses_...                   throw a staged session away`
 
@@ -101,13 +105,16 @@ func finish(p *diag.Printer, warnings []diag.Warning, err error) error {
 
 // unbuilt are flags of the specification that this version does not have yet.
 var unbuilt = []string{
-	"capsule", "capsule-version", "capsule-sha256", "resume", "resume-mode", "forget-session",
+	"resume", "resume-mode", "forget-session",
 	"parent-workdir-snapshot", "ceiling-fd", "max-tree-tokens",
 }
 
 func flags() []ucli.Flag {
 	out := []ucli.Flag{
 		&ucli.StringFlag{Name: "manifest", Usage: "read the manifest at `PATH`", DefaultText: "./murmur.yaml"},
+		&ucli.StringFlag{Name: "capsule", Usage: "stage the installed capsule `SCOPE/NAME` in place of a manifest"},
+		&ucli.StringFlag{Name: "capsule-version", Usage: "the `VERSION` of --capsule"},
+		&ucli.StringFlag{Name: "capsule-sha256", Usage: "refuse --capsule unless its archive has this `HASH`"},
 		&ucli.StringFlag{Name: "workdir", Usage: "work in the existing folder `DIR`", DefaultText: "a fresh one beneath ./workdir"},
 		&ucli.StringFlag{Name: "workdir-identity", Usage: "refuse unless the work folder has this device and inode, `DEV:INO`"},
 		&ucli.StringFlag{Name: "task", Usage: "give the session a task: the bytes of the file `VALUE`, else the text itself"},
@@ -158,6 +165,10 @@ func options(c *ucli.Context) (stage.Options, error) {
 	if o.Containment, err = policy.ParseClass(c.String("containment")); err != nil {
 		return o, diag.Usagef("--containment: %v", err)
 	}
+	if o.Capsule, err = capsuleRef(c); err != nil {
+		return o, err
+	}
+	o.CapsuleSHA256 = c.String("capsule-sha256")
 	if c.IsSet("workdir-identity") {
 		if o.WorkdirIdentity, err = identity(c.String("workdir-identity")); err != nil {
 			return o, diag.Usagef("--workdir-identity: %v", err)
@@ -169,6 +180,29 @@ func options(c *ucli.Context) (stage.Options, error) {
 		}
 	}
 	return o, nil
+}
+
+// capsuleRef reads --capsule and what stands only beside it.
+func capsuleRef(c *ucli.Context) (*artifact.Ref, error) {
+	if !c.IsSet("capsule") {
+		for _, name := range []string{"capsule-version", "capsule-sha256"} {
+			if c.IsSet(name) {
+				return nil, diag.Usagef("--%s stands beside --capsule", name)
+			}
+		}
+		return nil, nil
+	}
+	if c.IsSet("manifest") {
+		return nil, diag.Usagef("--capsule and --manifest exclude each other")
+	}
+	ref, err := artifact.ParseRef(c.String("capsule") + "@" + c.String("capsule-version"))
+	if err != nil {
+		return nil, diag.Usagef("--capsule and --capsule-version: %v", err)
+	}
+	if c.IsSet("capsule-sha256") && !lockfile.IsHash(c.String("capsule-sha256")) {
+		return nil, diag.Usagef("--capsule-sha256: 64 lower-case hex digits are needed")
+	}
+	return &ref, nil
 }
 
 func identity(text string) (*session.Identity, error) {

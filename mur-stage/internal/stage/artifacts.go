@@ -253,35 +253,23 @@ const maxSkill = 16 << 20
 
 // localSkill reads a skill from its source (MAN-56 to MAN-60).
 func (s *staging) localSkill(e manifest.Entry) (staged, error) {
-	path := e.Source
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.dir, path)
-	}
 	missing := func(format string, args ...any) error {
 		return diag.Errorf("E-IO-001", "%s: "+format, append([]any{at(e, "source")}, args...)...).
-			In("resolve").About(diag.Subject{Kind: diag.Path, Name: path}).
-			Name("path", path).Name("what was looked for", "skill.md")
+			In("resolve").About(diag.Subject{Kind: diag.Path, Name: e.Source}).
+			Name("path", e.Source).Name("what was looked for", "skill.md")
 	}
-	fi, err := os.Stat(path)
+	name, err := s.skillName(e.Source)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return staged{}, missing("%s does not exist", path)
+		return staged{}, missing("%s does not exist", s.named(e.Source))
 	case err != nil:
 		return staged{}, workfs.Fault(err, "cannot read a local source")
-	case fi.IsDir():
-		name, err := skillIn(path)
-		if err != nil {
-			return staged{}, workfs.Fault(err, "cannot read a local source")
-		}
-		if name == "" {
-			return staged{}, missing("%s holds no skill.md", path)
-		}
-		path = filepath.Join(path, name)
-	}
-	if e.Role != policy.Skill {
+	case name == "":
+		return staged{}, missing("%s holds no skill.md", s.named(e.Source))
+	case e.Role != policy.Skill:
 		return staged{}, missing("a %s can not be read from a path", e.Role)
 	}
-	text, err := workfs.ReadFile(path, maxSkill)
+	text, path, err := s.companion(name, maxSkill)
 	if err != nil {
 		return staged{}, workfs.Fault(err, "cannot read a local source")
 	}
@@ -293,21 +281,6 @@ func (s *staging) localSkill(e manifest.Entry) (staged, error) {
 	a.manifestData = artifact.SkillManifest(artifact.SkillDefaults{Name: e.ToolName(), Version: manifest.LocalVersion})
 	a.manifest, _, err = manifest.ParseArtifact(path, a.manifestData, manifest.ArtifactOptions{})
 	return a, err
-}
-
-// skillIn returns the first file of a directory, in byte order, that is called
-// skill.md in any case, or "".
-func skillIn(dir string) (string, error) {
-	entries, err := os.ReadDir(dir) // sorted
-	if err != nil {
-		return "", err
-	}
-	for _, e := range entries {
-		if strings.ToLower(e.Name()) == "skill.md" && !e.IsDir() {
-			return e.Name(), nil
-		}
-	}
-	return "", nil
 }
 
 // tokenVariable names the variable a source's token is read from, where it is
@@ -330,8 +303,11 @@ func (s *staging) compiledForms() *store.Compiled {
 
 // compileComponent verifies and compiles a script capsule's component (step 31).
 func (s *staging) compileComponent(ctx context.Context) error {
-	if s.component == nil {
+	switch {
+	case s.component == nil:
 		return nil
+	case s.pkg != nil:
+		return s.compilePackaged(ctx)
 	}
 	path := s.component.path
 	f, err := fileOf(path)

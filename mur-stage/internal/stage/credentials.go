@@ -23,6 +23,10 @@ func (s *staging) resolveCredentials() error {
 		if err != nil {
 			return err
 		}
+		if g.Literal != nil && s.pkg != nil {
+			key := fmt.Sprintf("artifacts[%d].gateway.api_key", a.entry.Index)
+			return unbuiltFault(key, "a literal key in a packaged capsule can not be read again").About(s.capsule.Subject(key))
+		}
 		ref, warning, err := credential(a.entry, s.file, s.config, s.environ)
 		if err != nil {
 			return err

@@ -23,16 +23,13 @@ func (s *staging) document() (*session.Document, error) {
 	}
 	c := s.capsule
 	d := &session.Document{
-		Schema:     session.Schema,
-		StagedAtMs: s.in.Now().UnixMilli(),
-		Stager:     session.Stager{Version: s.in.Version, OS: runtime.GOOS, Arch: runtime.GOARCH},
-		SessionID:  s.id,
-		Kind:       session.KindScript,
-		Capsule:    s.capsuleMember(),
-		Manifest: session.Manifest{
-			Dir: s.dir, File: &s.file, FileName: s.manifestCopy, SHA256: hashOf(s.manifestData),
-			FilesRoot: session.FilesRoot{Kind: "directory", Path: s.dir},
-		},
+		Schema:          session.Schema,
+		StagedAtMs:      s.in.Now().UnixMilli(),
+		Stager:          session.Stager{Version: s.in.Version, OS: runtime.GOOS, Arch: runtime.GOARCH},
+		SessionID:       s.id,
+		Kind:            session.KindScript,
+		Capsule:         s.capsuleMember(),
+		Manifest:        s.manifestMember(),
 		Directories:     dirs,
 		WorkdirIdentity: s.opts.WorkdirIdentity,
 		EnvFile:         s.envFile,
@@ -119,20 +116,44 @@ func (s *staging) directories() (session.Directories, error) {
 	return d, nil
 }
 
+func (s *staging) manifestMember() session.Manifest {
+	m := session.Manifest{
+		Dir: s.dir, FileName: s.manifestCopy, SHA256: hashOf(s.manifestData),
+		FilesRoot: session.FilesRoot{Kind: "directory", Path: s.dir},
+	}
+	if s.pkg != nil {
+		m.FilesRoot = session.FilesRoot{Kind: "package", Path: s.pkg.file.Path}
+	} else {
+		m.File = &s.file
+	}
+	return m
+}
+
 func (s *staging) capsuleMember() session.Capsule {
 	c := session.Capsule{
 		Name: s.capsule.Name, Version: s.capsule.Version, Description: optional(s.capsule.Description),
 		Artifact: "local/" + s.capsule.Name,
 	}
+	if s.pkg != nil {
+		c.Artifact = s.opts.Capsule.Full.String()
+	}
 	if g := s.component; g != nil {
-		c.Component = &session.File{Path: g.file.Path, SHA256: g.file.SHA256, Bytes: g.file.Bytes}
+		f := &session.File{Path: g.file.Path, SHA256: g.file.SHA256, Bytes: g.file.Bytes}
+		if s.pkg != nil {
+			c.Archive, c.Payload = f, &g.guest.payload
+		} else {
+			c.Component = f
+		}
 		c.Implementation, c.Interface, c.Compiled = &g.guest.implementation, &g.guest.iface, g.guest.compiled
 	}
 	return c
 }
 
 func (s *staging) lockMember() session.Lock {
-	l := session.Lock{Path: ptr(s.lockPath()), Present: s.lockFound, Written: s.held.lockWritten}
+	l := session.Lock{Present: s.lockFound, Written: s.held.lockWritten}
+	if s.pkg == nil {
+		l.Path = ptr(s.lockPath())
+	}
 	for _, a := range s.artifacts {
 		if a.source == "" {
 			l.Resolved = append(l.Resolved, session.ResolvedPart{

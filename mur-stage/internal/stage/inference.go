@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/manifest"
@@ -117,10 +116,7 @@ func (s *staging) systemPrompt(inf *manifest.Inference) (text, source string, er
 }
 
 func (s *staging) promptFile(key, path string) (string, error) {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.dir, path)
-	}
-	data, err := workfs.ReadFile(path, maxPromptBytes)
+	data, path, err := s.companion(path, maxPromptBytes)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fs.ErrNotExist

@@ -69,6 +69,25 @@ func (s *staging) writeRuntime() error {
 			s.warnUnwritten(session.MurmurName, err)
 		}
 	}
+	if err := s.copyManifest(); err != nil {
+		return err
+	}
+	if s.opts.Task == nil {
+		return nil
+	}
+	task, err := taskBytes(s.abs(*s.opts.Task), *s.opts.Task)
+	if err != nil {
+		return err
+	}
+	return workfs.Fault(s.held.runtime.WriteFile(session.TaskName, task), "cannot write the task")
+}
+
+// copyManifest writes the copy of the manifest that commands can read, without
+// literal keys (SES-245). A capsule launched by name has none (MAN-3).
+func (s *staging) copyManifest() error {
+	if s.pkg != nil {
+		return nil
+	}
 	name := filepath.Base(s.file)
 	copied, err := manifest.Redact(s.manifestData)
 	if err == nil && name != session.TaskName && name != session.MurmurName && name != session.ToolsDir {
@@ -79,14 +98,7 @@ func (s *staging) writeRuntime() error {
 	} else {
 		s.manifestCopy = &name
 	}
-	if s.opts.Task == nil {
-		return nil
-	}
-	task, err := taskBytes(s.abs(*s.opts.Task), *s.opts.Task)
-	if err != nil {
-		return err
-	}
-	return workfs.Fault(s.held.runtime.WriteFile(session.TaskName, task), "cannot write the task")
+	return nil
 }
 
 func (s *staging) warnUnwritten(name string, err error) {
@@ -107,7 +119,7 @@ func taskBytes(path, value string) ([]byte, error) {
 // writeLock writes murmur.lock where there is none, one pin for each artifact
 // that came from a store (step 39, ART-98).
 func (s *staging) writeLock(ctx context.Context) error {
-	if s.lockFound || s.opts.NoLockWrite {
+	if s.pkg != nil || s.lockFound || s.opts.NoLockWrite {
 		return nil
 	}
 	fresh := false

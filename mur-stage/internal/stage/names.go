@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,15 +15,19 @@ import (
 	"github.com/mur-capsules/mur/lib/workfs"
 )
 
-// checkToolNames refuses artifacts with the name of a tool the runtime answers
-// itself (steps 6 and 12).
-func (s *staging) checkToolNames() error {
+// checkArtifacts refuses artifacts with the name of a tool the runtime answers
+// itself (steps 6 and 12), and then those that are in no store, which an
+// explanation does not ask.
+func (s *staging) checkArtifacts(ctx context.Context) error {
 	for _, e := range s.entries() {
 		if err := session.CheckToolName(e.Name.String(), e.ToolName()); err != nil {
 			return err
 		}
 	}
-	return nil
+	if s.explain {
+		return nil
+	}
+	return s.checkPresence(ctx)
 }
 
 // checkNames checks the names that become one path segment: the record store
@@ -46,9 +51,11 @@ func segmentFault(key, value string, reason error) *diag.Error {
 		In("check").Name("key", key).Name("value", value)
 }
 
-// ownGuest is a script capsule's component in the project directory.
+// ownGuest is a script capsule's component: a file of the project directory, or
+// an entry of the capsule's package.
 type ownGuest struct {
-	path  string // links resolved
+	path  string // links resolved; empty for one in a package
+	entry string // name in the package
 	file  session.StagedFile
 	guest guest
 }
@@ -58,6 +65,9 @@ type ownGuest struct {
 func (s *staging) findComponent() error {
 	if s.agent() {
 		return nil
+	}
+	if s.pkg != nil {
+		return s.choosePackaged()
 	}
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

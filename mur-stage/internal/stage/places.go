@@ -23,16 +23,24 @@ type places struct {
 	environ []string // with what the .env file adds
 }
 
-// findPlaces finds the murmur home, reads the configuration and says where the
-// session's folders will be. Whether a --workdir folder is there is step 32's.
+// findHome finds the murmur home, after what the project's .env adds to the
+// environment. A second call changes nothing.
+func (s *staging) findHome() error {
+	if s.home != (workfs.Home{}) {
+		return nil
+	}
+	if err := s.loadEnvFile(); err != nil {
+		return err
+	}
+	var err error
+	s.home, err = workfs.FindHome(s.in.Environ)
+	return err
+}
+
+// findPlaces reads the configuration and says where the session's folders will
+// be. Whether a --workdir folder is there is step 32's.
 func (s *staging) findPlaces() error {
 	var err error
-	if err = s.loadEnvFile(); err != nil {
-		return err
-	}
-	if s.home, err = workfs.FindHome(s.in.Environ); err != nil {
-		return err
-	}
 	var warnings []diag.Warning
 	if s.config, warnings, err = config.Load(s.home, s.in.Dir); err != nil {
 		return err

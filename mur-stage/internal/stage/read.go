@@ -1,36 +1,20 @@
 package stage
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/manifest"
-	"github.com/mur-capsules/mur/lib/workfs"
 )
 
 // readManifest reads and parses the manifest (step 2).
 func (s *staging) readManifest() error {
-	s.file = s.abs(s.opts.Manifest)
-	if s.opts.Manifest == "" {
-		s.file = filepath.Join(s.in.Dir, manifest.FileName)
-	}
-	s.dir = filepath.Dir(s.file)
-	data, err := workfs.ReadFile(s.file, manifest.MaxBytes+1)
-	if errors.Is(err, workfs.ErrTooLarge) {
-		data, err = nil, diag.Errorf("E-MAN-002", "%s is larger than %d bytes", s.file, manifest.MaxBytes)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return diag.Errorf("E-IO-001", "no manifest at %s: %w", s.file, fs.ErrNotExist).
-			Hint("run mur-stage in the capsule's directory, or name the manifest with --manifest").
-			In("parse").About(diag.Subject{Kind: diag.Path, Name: s.file}).Name("path", s.file)
-	}
+	data, err := s.manifestBytes()
 	if err != nil {
-		return workfs.Fault(err, "cannot read the manifest")
+		return err
 	}
 	c, warnings, err := manifest.Parse(s.file, data, manifest.Options{Strict: s.opts.Strict, Running: s.in.Version})
 	s.warn(warnings...)
@@ -66,8 +50,12 @@ func (s *staging) checkOptions() error {
 	return nil
 }
 
-// readLock reads murmur.lock beside the manifest (step 3).
+// readLock reads murmur.lock beside the manifest (step 3); a capsule launched by
+// name has none (ART-75).
 func (s *staging) readLock() error {
+	if s.pkg != nil {
+		return nil
+	}
 	var err error
 	s.lock, s.lockFound, err = lockfile.Load(s.lockPath())
 	return err

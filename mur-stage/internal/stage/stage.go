@@ -18,6 +18,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/forms"
@@ -27,7 +28,9 @@ import (
 
 // Options are what the operator asks for on the command line. Empty is absent.
 type Options struct {
-	Manifest        string // path; murmur.yaml when empty
+	Manifest        string        // path; murmur.yaml when empty
+	Capsule         *artifact.Ref // an installed capsule in place of a manifest
+	CapsuleSHA256   string        // the hash its archive must have
 	Workdir         string
 	WorkdirIdentity *session.Identity
 	Task            *string
@@ -102,12 +105,14 @@ func pure(f func() error) step { return func(context.Context) error { return f()
 // installed and the host, open no artifact and create nothing.
 func (s *staging) checks() []step {
 	steps := []step{
-		pure(s.readManifest),     // 2
-		pure(s.checkOptions),     // 1, where it needs the manifest
-		pure(s.findPlaces),       // murmur home, stores, config
+		s.openPackage,        // a capsule launched by name
+		pure(s.readManifest), // 2
+		pure(s.checkOptions), // 1, where it needs the manifest
+		pure(s.findHome),
+		pure(s.findPlaces),       // configuration, work folder, records
 		pure(s.readLock),         // 3
 		pure(s.checkEnvironment), // 5
-		pure(s.checkToolNames),   // 6, 12
+		s.checkArtifacts,         // 6, 12
 		pure(s.findComponent),    // 7
 		pure(s.resolveNetwork),   // 8
 		pure(s.decideClass),      // 9
@@ -126,8 +131,6 @@ func (s *staging) checks() []step {
 	if s.explain {
 		return append(steps, pure(s.makeReport))
 	}
-	// Presence in a store is part of step 6; an explanation does without.
-	steps = append(steps[:6], append([]step{s.checkPresence}, steps[6:]...)...)
 	return append(steps, pure(s.makeReport), pure(s.warnCapsule), pure(s.refuseUnbuilt)) // 22
 }
 

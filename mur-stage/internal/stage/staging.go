@@ -20,6 +20,8 @@ type staging struct {
 
 	warnings []diag.Warning
 
+	pkg *capsulePackage // nil for a project
+
 	// Step 2.
 	file         string // of the manifest, absolute
 	dir          string // its directory
