@@ -16,7 +16,7 @@ import (
 	"github.com/mur-capsules/mur/lib/trace"
 )
 
-// SES-78, SES-81, SES-82, SES-100, SES-102 to SES-104, SES-122, SES-246, TRC-84,
+// SES-78, SES-81, SES-82, SES-100, SES-102 to SES-104, SES-122, SES-264, TRC-84,
 // ART-74: a document that is not what was staged is refused with its code, no
 // guest runs and nothing new exists.
 func TestLaunchRefuses(t *testing.T) {
@@ -57,6 +57,16 @@ func TestLaunchRefuses(t *testing.T) {
 				other = "1"
 			}
 			return strings.Replace(s.document(), h, other+h[1:], 1)
+		}},
+		{"a byte of a pin", "E-STG-101", "lock.resolved", true, func(s *staged) string {
+			h := s.doc.Lock.Resolved[0].SHA256
+			other := "0"
+			if h[0] == '0' {
+				other = "1"
+			}
+			d := s.document()
+			i := strings.Index(d, `"resolved_version"`)
+			return d[:i] + strings.Replace(d[i:], h, other+h[1:], 1)
 		}},
 		{"a byte of every hash", "E-STG-102", "its hash was", false, func(s *staged) string {
 			h := s.doc.Artifacts[0].Archive.SHA256
