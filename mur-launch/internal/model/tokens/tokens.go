@@ -230,13 +230,15 @@ func (v *vocabulary) rank(s string) uint32 {
 }
 
 var loaded = sync.OnceValues(func() (*vocabulary, error) {
-	f, err := assets.Assets.Open("cl100k_base.tiktoken")
+	f, err := open()
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	return read(f)
 })
+
+func open() (io.ReadCloser, error) { return assets.Assets.Open("cl100k_base.tiktoken") }
 
 // read reads lines of a token in base64, a blank and its rank, in order of rank.
 func read(from io.Reader) (*vocabulary, error) {
