@@ -52,4 +52,4 @@ deps: ## install the system packages that tests use, where possible
 	@sh scripts/install-test-deps.sh
 
 clean: ## remove what the build made
-	rm -rf $(BIN) examples/*/build examples/*/.murmur examples/*/workdir
+	rm -rf $(BIN) examples/*/build examples/*/.murmur examples/*/workdir examples/*/capsule.wasm examples/*/murmur.lock lib/out
