@@ -265,3 +265,16 @@ func Cut(s string, n int) string {
 	}
 	return s
 }
+
+// Excerpt is Cut of Clean, of a text that may be very long.
+func Excerpt(s string, n int) string {
+	i := 0
+	for at := range s {
+		if i > n {
+			s = s[:at] // what lies behind is cut in any case
+			break
+		}
+		i++
+	}
+	return Cut(Clean(s), n)
+}

@@ -18,8 +18,7 @@ func Text(t *render.Text, r *record.Record) error {
 	events(t, r, "Retention", []trace.Type{"retention"}, "store", "reason", "removed", "messages_dropped")
 	events(t, r, "Context", []trace.Type{"context_seed"}, "hook_name", "outcome", "reason", "tokens", "proposed_tokens", "budget_tokens")
 	counts(t, r)
-	wire(t, r)
-	toolCalls(t, r)
+	toolCalls(t, r, wire(t, r))
 	redundantCalls(t, r)
 	skillCalls(t, r)
 	events(t, r, "Pulled at runtime", []trace.Type{"artifact_pulled"}, "name", "version", "runtime", "origin", "trust")
@@ -103,9 +102,27 @@ func counts(t *render.Text, r *record.Record) {
 	}
 }
 
-func wire(t *render.Text, r *record.Record) {
+// idleTurn is an inference that asked for no call, as toolCalls prints it.
+type idleTurn struct {
+	turn     int64
+	decision string
+	agent    bool
+}
+
+// wire prints what each turn sent, and returns every inference's turn and
+// decision, so that its long line is not read again.
+func wire(t *render.Text, r *record.Record) []idleTurn {
 	begun := false
+	var turns []idleTurn
+	decisions := map[string]string{} // few, kept once
 	for _, l := range r.Events("inference") {
+		d := l.Get("decision").Str()
+		if _, ok := decisions[d]; !ok {
+			d = strings.Clone(d)
+			decisions[d] = render.Clean(d)
+		}
+		turn := deref(number(l, "turn"))
+		turns = append(turns, idleTurn{turn, decisions[d], l.Get("origin") == nil})
 		if l.Get("system_sha") == nil {
 			continue
 		}
@@ -113,41 +130,46 @@ func wire(t *render.Text, r *record.Record) {
 			t.Section("Wire")
 			begun = true
 		}
-		t.Printf("  turn %-4d system %s  tools %s  response %s  %d messages\n", deref(number(l, "turn")),
+		t.Printf("  turn %-4d system %s  tools %s  response %s  %d messages\n", turn,
 			short(l.Get("system_sha").Str()), short(l.Get("tools_sha").Str()), orNone(short(l.Get("response_sha").Str())), count(l.Get("message_shas")))
 	}
+	return turns
 }
 
 // toolCalls prints one row a call, and one a turn that called nothing (TRC-148).
-func toolCalls(t *render.Text, r *record.Record) {
+func toolCalls(t *render.Text, r *record.Record, turns []idleTurn) {
 	m := r.Metrics
 	t.Section("Tool calls")
 	t.Printf("  %s calls, %s succeeded, %s on average\n", render.Count(m.ToolCalls), render.Percent(m.ToolSuccessRate), render.MillisOf(m.ToolLatencyMSAvg))
-	var idle string // the row of a turn that has not called yet
+	var idle *idleTurn // the turn that has not called yet
 	flush := func() {
-		if idle != "" {
-			t.Printf("%s", idle)
+		if idle != nil {
+			t.Printf("  turn %-4d %s\n", idle.turn, t.Dim("("+idle.decision+")"))
 		}
-		idle = ""
+		idle = nil
 	}
 	inputs := r.Count("tool_call") == 0
-	for _, l := range r.Events("inference", "tool_call") {
-		turn := deref(number(l, "turn"))
-		if l.Type() == "inference" {
+	for _, at := range r.Index("inference", "tool_call") {
+		if r.TypeAt(at) == "inference" {
 			flush()
-			if l.Get("origin") == nil {
-				idle = "  turn " + render.Pad(strconv.FormatInt(turn, 10), 4) + " " + t.Dim("("+render.Clean(l.Get("decision").Str())+")") + "\n"
+			if len(turns) > 0 && turns[0].agent {
+				idle = &turns[0]
 			}
+			turns = turns[min(1, len(turns)):]
 			continue
 		}
-		idle = ""
+		idle = nil
+		l := r.At(at)
+		if l == nil {
+			break
+		}
 		inputs = inputs || l.Get("input") != nil
 		status := t.Good("ok   ")
 		if l.Get("status").Str() != "ok" {
 			status = t.Bad("error")
 		}
-		t.Printf("  turn %-4d %s %8s %s %s\n", turn, render.Pad(render.Clean(l.Get("tool_name").Str()), 20),
-			render.Millis(deref(number(l, "duration_ms"))), status, render.Cut(render.Clean(string(l.Get("input"))), 120))
+		t.Printf("  turn %-4d %s %8s %s %s\n", deref(number(l, "turn")), render.Pad(render.Clean(l.Get("tool_name").Str()), 20),
+			render.Millis(deref(number(l, "duration_ms"))), status, render.Excerpt(string(l.Get("input")), 120))
 	}
 	flush()
 	if !inputs {
@@ -200,7 +222,7 @@ func shellSection(t *render.Text, r *record.Record) {
 		if c.State != "foreground" {
 			state = "  [" + c.State + " " + render.Or(c.WorkID) + "]"
 		}
-		t.Printf("  turn %-4d %8s %s  %s%s\n", c.Turn, ms, exit, render.Cut(command(c), 120), state)
+		t.Printf("  turn %-4d %8s %s  %s%s\n", c.Turn, ms, exit, render.Excerpt(command(c), 120), state)
 	}
 }
 
@@ -241,7 +263,7 @@ func taskSection(t *render.Text, r *record.Record) {
 	}
 	t.Section("Tasks")
 	for i, x := range all {
-		line := "  " + render.Pad(strconv.Itoa(i+1)+".", 4) + render.Pad(render.Cut(render.Clean(x.TaskID), 12), 13) + render.CountOf(x.Turns) + " turns, tokens " +
+		line := "  " + render.Pad(strconv.Itoa(i+1)+".", 4) + render.Pad(render.Clean(x.TaskID[:min(12, len(x.TaskID))]), 13) + render.CountOf(x.Turns) + " turns, tokens " +
 			render.CountOf(x.InputTokens) + " in " + render.CountOf(x.OutputTokens) + " out, " + render.Or(x.ExitStatus)
 		if x.DurationMS != nil {
 			line += ", " + render.Millis(*x.DurationMS)
@@ -271,7 +293,7 @@ func events(t *render.Text, r *record.Record, title string, types []trace.Type, 
 			if v.Kind() != '"' {
 				s = string(v)
 			}
-			if s = render.Cut(render.Clean(s), 120); f != "event_type" {
+			if s = render.Excerpt(s, 120); f != "event_type" {
 				s = t.Dim(f+"=") + s
 			}
 			parts = append(parts, s)

@@ -222,7 +222,7 @@ func row(t *render.Text, l *trace.Line) string {
 		if v.Kind() != '"' {
 			s = string(v)
 		}
-		b.WriteString(" " + t.Dim(render.Clean(name)+"=") + render.Cut(render.Clean(s), 60))
+		b.WriteString(" " + t.Dim(render.Clean(name)+"=") + render.Excerpt(s, 60))
 		if b.Len() > 240 {
 			break
 		}
