@@ -28,7 +28,7 @@ func TestCountIsTheEncodings(t *testing.T) {
 		" \u00a0x{\"a\":1}don't   \n\n  x```go\n    \n\n  x":      18,
 		"日本語 text 12345 don't WE'VE <|endoftext|>\n\n  tail  ":    19,
 		"<|endoftext|><|fim_prefix|><|endofprompt|>":              3,
-		`{"content":[{"text":"hi","type":"text"}],"role":"user"}`: 15,
+		`{"content":[{"text":"hi","type":"text"}],"role":"user"}`: 16,
 	} {
 		if got := c.Count(text); got != want {
 			t.Errorf("%q has %d tokens, want %d", text, got, want)
