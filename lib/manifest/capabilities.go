@@ -46,6 +46,11 @@ func (d *decoder) capabilities(parent *block, role policy.Role) *policy.Capabili
 	if b == nil {
 		return nil
 	}
+	return d.grants(b, role)
+}
+
+// grants reads the keys of a capabilities block.
+func (d *decoder) grants(b *block, role policy.Role) *policy.Capabilities {
 	c := &policy.Capabilities{}
 	if n := b.Sub("network", allowNetworkKeys); n != nil {
 		c.Network = &policy.Network{Allow: n.Texts("allow"), UnixSockets: n.Flag("unix_sockets")}

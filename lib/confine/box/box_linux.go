@@ -41,7 +41,7 @@ type Config struct {
 	// UID and GID are whom the worker starts as: 0 inside a user namespace, where
 	// it takes the caller's ids itself; the ids of CON-278 for the host's root.
 	UID, GID int
-	// IDMapNS shows writable binds through the map of this user namespace, or "".
+	// IDMapNS is the user namespace whose map Mapped binds are shown through, or "".
 	IDMapNS string
 	Work    string // the directory to start in
 }
@@ -184,7 +184,8 @@ func (c Config) bind(m Mount) (*configs.Mount, error) {
 	if !m.Writable {
 		b.Flags |= unix.MS_RDONLY
 		b.RecAttr = &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY} // submounts too (CON-158)
-	} else if c.IDMapNS != "" {
+	}
+	if m.Mapped && c.IDMapNS != "" {
 		b.IDMapping = &configs.MountIDMapping{UserNSPath: c.IDMapNS}
 	}
 	return b, nil

@@ -12,6 +12,7 @@ type Mount struct {
 	Source, Target string
 	Writable       bool
 	Noexec         bool
+	Mapped         bool // shown through the id map of the box, if it has one
 	Required       bool // a missing source ends the session; others are left out
 }
 
@@ -20,10 +21,11 @@ type Spec struct {
 	StagedRuntimes []string // bound first, required (CON-155)
 	Optional       []string // binaries' directories, interpreter and derived directories (CON-156)
 	HostPaths      []string // required (CON-157)
-	Runtime        string   // runtime directory, read-only
+	Runtime        string   // runtime directory, read-only; "" outside of a session
 	ReadOnly       []string // parts of the records directory that are only read: logs, children
 	Tmp, Home      string   // writable, and tmp is /tmp as well
 	Work           string   // writable
+	WorkOwned      bool     // the work folder belongs to whom commands run as: it is not mapped
 	WorkdirExec    bool
 	Passwd, Group  string // the synthetic files (CON-148)
 	Resolv         string // the synthetic resolv.conf (CON-149)
@@ -74,7 +76,7 @@ func Layout(s Spec, h Host) (mounts []Mount, links map[string]string) {
 		Mount{Source: s.Group, Target: "/etc/group", Required: true},
 		Mount{Source: s.Resolv, Target: "/etc/resolv.conf", Required: true},
 		Mount{Source: s.Program, Target: WorkerPath, Required: true},
-		Mount{Source: s.Tmp, Target: "/tmp", Writable: true, Noexec: !s.WorkdirExec, Required: true})
+		Mount{Source: s.Tmp, Target: "/tmp", Writable: true, Noexec: !s.WorkdirExec, Mapped: true, Required: true})
 	for _, p := range s.Optional {
 		if h.Exists(p) && !beneathAny(p, fixedTrees) {
 			mounts = append(mounts, Mount{Source: p})
@@ -83,14 +85,16 @@ func Layout(s Spec, h Host) (mounts []Mount, links map[string]string) {
 	for _, p := range s.HostPaths {
 		mounts = append(mounts, Mount{Source: p, Noexec: true, Required: true})
 	}
-	mounts = append(mounts, Mount{Source: s.Runtime, Noexec: true, Required: true})
+	if s.Runtime != "" {
+		mounts = append(mounts, Mount{Source: s.Runtime, Noexec: true, Mapped: true, Required: true})
+	}
 	for _, p := range s.ReadOnly {
 		if h.Exists(p) {
-			mounts = append(mounts, Mount{Source: p, Noexec: true})
+			mounts = append(mounts, Mount{Source: p, Noexec: true, Mapped: true})
 		}
 	}
 	for _, p := range []string{s.Tmp, s.Home, s.Work} {
-		mounts = append(mounts, Mount{Source: p, Writable: true, Noexec: !s.WorkdirExec, Required: true})
+		mounts = append(mounts, Mount{Source: p, Writable: true, Noexec: !s.WorkdirExec, Mapped: p != s.Work || !s.WorkOwned, Required: true})
 	}
 	for i := range mounts {
 		if mounts[i].Target == "" {

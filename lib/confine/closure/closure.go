@@ -253,3 +253,11 @@ func onUsualPath(name string) string {
 	}
 	return name
 }
+
+// Libraries are the files that shared objects need, canonical and sorted, without
+// the objects themselves: what an interpreter's extension modules load (CON-79).
+func Libraries(objects []string) []string {
+	p := Program{Paths: objects}
+	p.walk(nil)
+	return slices.DeleteFunc(p.Closure, func(f string) bool { return slices.Contains(objects, f) })
+}

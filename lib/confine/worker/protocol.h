@@ -15,10 +15,12 @@ enum mur_packet {
 	// To the worker, after READY.
 	MUR_EXEC,   // struct mur_exec, descriptors: strings, 0, 1, 2
 	MUR_SIGNAL, // struct mur_signal
+	MUR_FINISH, // struct mur_signal: end a command and everything it left
 	// From the worker.
 	MUR_READY,   // struct mur_answer
 	MUR_FAILED,  // struct mur_answer: the set-up, or the start of a command
 	MUR_STARTED, // struct mur_answer
+	MUR_EXITED,  // struct mur_ended: the first process of a lingering command
 	MUR_ENDED,   // struct mur_ended
 };
 
@@ -32,7 +34,8 @@ struct mur_rules {
 	uint64_t rights[MUR_MAX_FDS]; // count of them
 };
 
-// A tree that stays writable in the worker's private mount namespace. The
+// A tree that is kept in the worker's private mount namespace, writable unless it
+// is read_only. The
 // descriptor says which directory is meant: the path, opened again in the new
 // namespace, must lead to the same one. The first tree is the work folder, where
 // commands start.
@@ -40,6 +43,8 @@ struct mur_tree {
 	uint32_t kind;
 	uint32_t noexec;   // mounted noexec (CON-279)
 	uint32_t over_tmp; // also mounted on /tmp (CON-72)
+	uint32_t read_only;
+	uint32_t mapped; // through the id map of START
 	char path[4096];
 };
 
@@ -56,6 +61,8 @@ enum {
 	MUR_PRIVATE_PROC = 2,   // so has a PID namespace: mount its proc
 	MUR_SWITCH_USER = 4,    // become uid and gid
 	MUR_NESTED_USER = 8,    // from uid 0 of a user namespace: appear as uid and gid in one below it
+	MUR_KEEP_PRIVILEGES = 16, // an unconfined session: drop nothing
+	MUR_COUNT_OWN = 32,     // where the host allows it, count processes apart from the rest of the user's
 };
 
 struct mur_start {
@@ -68,7 +75,8 @@ struct mur_start {
 #define MUR_NO_LIMIT UINT64_MAX
 
 struct mur_exec {
-	uint32_t kind, argc, envc, pad;
+	uint32_t kind, argc, envc;
+	uint32_t linger; // what the first process leaves goes on until FINISH (SHL-79)
 	uint64_t id;
 	uint64_t length; // of the strings: program, argv, environment, each with its NUL
 	uint64_t nofile, fsize, cpu, as, nproc;
@@ -113,11 +121,14 @@ enum mur_step {
 	MUR_STEP_UIDMAP,
 	MUR_STEP_GIDMAP,
 	MUR_STEP_NETNS,
+	MUR_STEP_REACH,
 };
 
+// counts_own, of READY: processes are counted from the worker on (CON-175).
 struct mur_answer {
 	uint32_t kind, step, err, pid;
 	uint64_t id;
+	uint64_t counts_own;
 };
 
 struct mur_ended {

@@ -86,12 +86,13 @@ static struct {
 	int idmap;    // user namespace whose map the trees get, or -1
 	int children; // /proc/thread-self/children, open before Landlock closes it
 	int pid1;
+	int counts_own;
 } W = {.idmap = -1, .children = -1};
 
 static void die(int code) { _exit(code); }
 
 static void answer(uint32_t kind, uint32_t step, int err, uint64_t id, pid_t pid) {
-	struct mur_answer a = {.kind = kind, .step = step, .err = (uint32_t)err, .pid = (uint32_t)pid, .id = id};
+	struct mur_answer a = {.kind = kind, .step = step, .err = (uint32_t)err, .pid = (uint32_t)pid, .id = id, .counts_own = (uint64_t)W.counts_own};
 	if (send(control, &a, sizeof a, MSG_NOSIGNAL) < 0)
 		die(1);
 }
@@ -199,8 +200,73 @@ static void open_trees(void) {
 	}
 }
 
-// CON-71, CON-279: everything read-only but the trees, and those noexec.
-static void private_mounts(void) {
+// Whether the user commands run as may go through a directory.
+static int searchable(const struct stat *st, const struct mur_start *s) {
+	if (st->st_uid == s->uid)
+		return st->st_mode & S_IXUSR;
+	if (st->st_gid == s->gid)
+		return st->st_mode & S_IXGRP;
+	return st->st_mode & S_IXOTH;
+}
+
+// Commands that run as another user than this program must reach their trees,
+// whose way down may be for this program's user alone: such a directory is covered
+// by an empty one that holds nothing but the rest of the way. It is covered in
+// this namespace only. The covers are made read-only when all trees are in place.
+static struct {
+	char path[4096];
+} covers[16];
+static size_t cover_count;
+
+static void make_reachable(const char *tree, const struct mur_start *s) {
+	char path[4096];
+	snprintf(path, sizeof path, "%s", tree);
+	for (char *p = path + 1;; p++) {
+		if (*p && *p != '/')
+			continue;
+		char was = *p;
+		struct stat st;
+		*p = 0;
+		if (stat(path, &st) < 0) {
+			if (errno != ENOENT || mkdir(path, 0755) < 0)
+				fail(MUR_STEP_REACH);
+		} else if (was && !searchable(&st, s)) {
+			if (cover_count == sizeof covers / sizeof covers[0]) {
+				errno = E2BIG;
+				fail(MUR_STEP_REACH);
+			}
+			MUST(MUR_STEP_REACH, mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=64k"));
+			memcpy(covers[cover_count++].path, path, sizeof path);
+		}
+		if (!was)
+			return;
+		*p = '/';
+	}
+}
+
+static void place_tree(size_t i, const struct mur_start *s) {
+	const struct mur_tree *t = &W.trees[i].t;
+	int m = W.trees[i].fd;
+	struct attr a = {.set = ATTR_NOSUID | ATTR_NODEV | (t->noexec ? ATTR_NOEXEC : 0) | (t->read_only ? ATTR_RDONLY : 0)};
+	if (t->mapped) {
+		a.set |= ATTR_IDMAP;
+		a.userns = (uint64_t)W.idmap;
+	}
+	MUST(MUR_STEP_WRITABLE_TREE, syscall(SYS_mount_setattr, m, "", AT_EMPTY_PATH, &a, sizeof a));
+	if (t->over_tmp) {
+		int second = (int)syscall(SYS_open_tree, m, "", TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH);
+		MUST(MUR_STEP_BIND_TREE, second);
+		MUST(MUR_STEP_MOVE_TREE, syscall(SYS_move_mount, second, "", AT_FDCWD, "/tmp", MOVE_EMPTY_PATH));
+		close(second);
+	}
+	if (s->flags & MUR_SWITCH_USER)
+		make_reachable(t->path, s);
+	MUST(MUR_STEP_MOVE_TREE, syscall(SYS_move_mount, m, "", AT_FDCWD, t->path, MOVE_EMPTY_PATH));
+}
+
+// CON-71, CON-279: everything read-only but the trees, and those noexec. A tree
+// that lies in another comes after it.
+static void private_mounts(const struct mur_start *s) {
 	MUST(MUR_STEP_PRIVATE_MOUNTS, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 	open_trees();
 	for (size_t i = 0; i < W.tree_count; i++) {
@@ -211,22 +277,12 @@ static void private_mounts(void) {
 	}
 	struct attr ro = {.set = ATTR_RDONLY};
 	MUST(MUR_STEP_READ_ONLY, syscall(SYS_mount_setattr, AT_FDCWD, "/", RECURSIVE, &ro, sizeof ro));
-	for (size_t i = 0; i < W.tree_count; i++) {
-		struct attr rw = {.set = ATTR_NOSUID | ATTR_NODEV | (W.trees[i].t.noexec ? ATTR_NOEXEC : 0)};
-		if (W.idmap >= 0) {
-			rw.set |= ATTR_IDMAP;
-			rw.userns = (uint64_t)W.idmap;
-		}
-		int m = W.trees[i].fd;
-		MUST(MUR_STEP_WRITABLE_TREE, syscall(SYS_mount_setattr, m, "", AT_EMPTY_PATH, &rw, sizeof rw));
-		if (W.trees[i].t.over_tmp) {
-			int second = (int)syscall(SYS_open_tree, m, "", TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH);
-			MUST(MUR_STEP_BIND_TREE, second);
-			MUST(MUR_STEP_MOVE_TREE, syscall(SYS_move_mount, second, "", AT_FDCWD, "/tmp", MOVE_EMPTY_PATH));
-			close(second);
-		}
-		MUST(MUR_STEP_MOVE_TREE, syscall(SYS_move_mount, m, "", AT_FDCWD, W.trees[i].t.path, MOVE_EMPTY_PATH));
-	}
+	for (size_t length = 1; length < sizeof W.trees[0].t.path; length++)
+		for (size_t i = 0; i < W.tree_count; i++)
+			if (strlen(W.trees[i].t.path) == length)
+				place_tree(i, s);
+	for (size_t i = 0; i < cover_count; i++)
+		MUST(MUR_STEP_READ_ONLY, syscall(SYS_mount_setattr, AT_FDCWD, covers[i].path, 0, &ro, sizeof ro));
 }
 
 // The bounding set goes first: becoming another user gives up the right to.
@@ -250,12 +306,17 @@ static void switch_user(const struct mur_start *s) {
 	MUST(MUR_STEP_USER, setresuid(s->uid, s->uid, s->uid));
 }
 
-static void put(const char *path, const char *text, uint32_t step) {
+static int try_put(const char *path, const char *text) {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	MUST(step, fd);
-	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-		fail(step);
+	if (fd < 0)
+		return -1;
+	ssize_t n = write(fd, text, strlen(text));
 	close(fd);
+	return n == (ssize_t)strlen(text) ? 0 : -1;
+}
+
+static void put(const char *path, const char *text, uint32_t step) {
+	MUST(step, try_put(path, text));
 }
 
 // CON-142: the rights of the outer namespace, which owns the mounts, the
@@ -268,6 +329,27 @@ static void nest_user(const struct mur_start *s) {
 	put("/proc/self/uid_map", map, MUR_STEP_UIDMAP);
 	snprintf(map, sizeof map, "%u 0 1", s->gid);
 	put("/proc/self/gid_map", map, MUR_STEP_GIDMAP);
+	W.counts_own = 1;
+}
+
+// The kernel counts a user's processes per user namespace, and holds
+// RLIMIT_NPROC against the count (CON-175): in a namespace of its own a worker's
+// commands are counted from one, whatever else the user runs. A host that forbids
+// it keeps the common count. The namespace maps the user to itself.
+static void count_own(void) {
+	char uid_map[64], gid_map[64];
+	snprintf(uid_map, sizeof uid_map, "%u %u 1", geteuid(), geteuid());
+	snprintf(gid_map, sizeof gid_map, "%u %u 1", getegid(), getegid());
+	if (unshare(CLONE_NEWUSER) < 0)
+		return;
+	// Having become another user the process may not write its own maps
+	// otherwise (proc(5), /proc/[pid]).
+	MUST(MUR_STEP_DUMPABLE, prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
+	put("/proc/thread-self/setgroups", "deny", MUR_STEP_SETGROUPS);
+	put("/proc/thread-self/uid_map", uid_map, MUR_STEP_UIDMAP);
+	put("/proc/thread-self/gid_map", gid_map, MUR_STEP_GIDMAP);
+	W.counts_own = 1;
+	drop_bounding(); // a new namespace gives all capabilities, in itself
 }
 
 static void restrict_self(const struct mur_start *s) {
@@ -299,7 +381,7 @@ static void restrict_self(const struct mur_start *s) {
 static void apply(const struct mur_start *s) {
 	W.pid1 = getpid() == 1;
 	if (s->flags & MUR_PRIVATE_MOUNTS)
-		private_mounts();
+		private_mounts(s);
 	else
 		open_trees();
 	if (s->flags & MUR_PRIVATE_PROC)
@@ -310,11 +392,15 @@ static void apply(const struct mur_start *s) {
 	umask(022);
 	if (s->flags & MUR_NESTED_USER)
 		nest_user(s);
-	drop_bounding();
-	if (s->flags & MUR_SWITCH_USER)
-		switch_user(s);
-	drop_capabilities();
-	MUST(MUR_STEP_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	if (!(s->flags & MUR_KEEP_PRIVILEGES)) {
+		drop_bounding();
+		if (s->flags & MUR_SWITCH_USER)
+			switch_user(s);
+		if (s->flags & MUR_COUNT_OWN)
+			count_own();
+		drop_capabilities();
+		MUST(MUR_STEP_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	}
 	if (s->handled_fs)
 		restrict_self(s);
 	MUST(MUR_STEP_DUMPABLE, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
@@ -328,6 +414,9 @@ static void apply(const struct mur_start *s) {
 static struct {
 	pid_t pid;
 	uint64_t id;
+	int linger, exited; // exited: the first process has ended, as status says
+	int status;
+	struct rusage usage;
 } C;
 
 static int set_limit(int what, uint64_t value) {
@@ -424,6 +513,8 @@ static void start(const struct mur_exec *x, const int *fds, int nfds) {
 	}
 	C.pid = pid;
 	C.id = x->id;
+	C.linger = x->linger != 0;
+	C.exited = 0;
 failed:
 	if (pid > 0)
 		answer(MUR_STARTED, 0, 0, x->id, pid);
@@ -437,9 +528,9 @@ failed:
 			close(report[i]);
 }
 
-// Kills what the subreaper has adopted, where there is no PID namespace to kill
-// as a whole.
-static void kill_children(void) {
+// Signals what the subreaper has adopted, where there is no PID namespace to
+// signal as a whole.
+static void signal_children(int sig) {
 	char buf[4096];
 	if (W.children < 0)
 		return;
@@ -450,65 +541,90 @@ static void kill_children(void) {
 	for (char *p = buf; *p;) {
 		long pid = strtol(p, &p, 10);
 		if (pid > 1)
-			kill((pid_t)pid, SIGKILL);
+			kill((pid_t)pid, sig);
 		while (*p == ' ')
 			p++;
 	}
 }
 
-static void kill_rest(pid_t group) {
+// The process group of a command whose first process has been reaped may be
+// somebody else's by now, unless the numbers are the worker's own.
+static void signal_group(int sig) {
+	if (W.pid1 || !C.exited)
+		kill(-C.pid, sig);
+	else
+		signal_children(sig);
+}
+
+static void kill_rest(void) {
 	if (W.pid1) {
 		kill(-1, SIGKILL);
 		return;
 	}
-	kill(-group, SIGKILL);
-	kill_children();
+	signal_group(SIGKILL);
+	signal_children(SIGKILL);
 }
 
-// CON-282: everything the command left is killed and reaped, for two seconds.
-static void ended(int status, const struct rusage *u) {
+static void report(uint32_t kind, uint32_t leftovers, uint32_t survivors) {
+	const struct rusage *u = &C.usage;
 	struct mur_ended e = {
-		.kind = MUR_ENDED, .status = status, .id = C.id,
+		.kind = kind, .status = C.status, .id = C.id,
 		.user_us = (uint64_t)u->ru_utime.tv_sec * 1000000 + (uint64_t)u->ru_utime.tv_usec,
 		.system_us = (uint64_t)u->ru_stime.tv_sec * 1000000 + (uint64_t)u->ru_stime.tv_usec,
-		.max_rss_kib = (uint64_t)u->ru_maxrss,
+		.max_rss_kib = (uint64_t)u->ru_maxrss, .leftovers = leftovers, .survivors = survivors,
 	};
-	struct timespec nap = {0, 1000000};
-	for (int turn = 0; turn < 2000; turn++) {
-		kill_rest(C.pid);
-		pid_t got;
-		int saw = 0;
-		while ((got = waitpid(-1, NULL, WNOHANG)) > 0) {
-			e.leftovers++;
-			saw = 1;
-		}
-		if (got < 0 && errno == ECHILD)
-			goto done;
-		if (!saw)
-			nanosleep(&nap, NULL);
-	}
-	e.survivors = 1;
-done:
-	C.pid = 0;
 	if (send(control, &e, sizeof e, MSG_NOSIGNAL) < 0)
 		die(1);
 }
 
+// CON-282: everything the command left is killed and reaped, for two seconds.
+static void finish(void) {
+	struct timespec nap = {0, 1000000};
+	uint32_t leftovers = 0, survivors = 1;
+	for (int turn = 0; turn < 2000 && survivors; turn++) {
+		kill_rest();
+		pid_t got;
+		int saw = 0;
+		while ((got = waitpid(-1, NULL, WNOHANG)) > 0) {
+			leftovers++;
+			saw = 1;
+		}
+		if (got < 0 && errno == ECHILD)
+			survivors = 0;
+		else if (!saw)
+			nanosleep(&nap, NULL);
+	}
+	report(MUR_ENDED, leftovers, survivors);
+	C.pid = 0;
+}
+
+// Reaps whatever has ended. A command is over with its first process, and a
+// lingering one when nothing of it is left or its client says so (SHL-78 to
+// SHL-80).
 static void reap(void) {
-	int status;
+	int status, first = 0;
 	struct rusage u;
 	pid_t pid;
 	while ((pid = wait4(-1, &status, WNOHANG, &u)) > 0)
-		if (C.pid && pid == C.pid) {
-			ended(status, &u);
-			return;
+		if (C.pid && pid == C.pid && !C.exited) {
+			first = C.exited = 1;
+			C.status = status;
+			C.usage = u;
+			if (!C.linger)
+				break;
 		}
+	if (!C.pid || !C.exited)
+		return;
+	if (!C.linger || (pid < 0 && errno == ECHILD))
+		finish();
+	else if (first)
+		report(MUR_EXITED, 0, 0);
 }
 
 static void leave(void) {
 	// The client has gone. As pid 1 the kernel ends the rest with us.
 	if (C.pid)
-		kill_rest(C.pid);
+		kill_rest();
 	die(0);
 }
 
@@ -544,7 +660,15 @@ static void serve(void) {
 			else if (kind == MUR_SIGNAL && n == sizeof(struct mur_signal)) {
 				struct mur_signal *s = (struct mur_signal *)buf;
 				if (C.pid && s->id == C.id)
-					kill(-C.pid, (int)s->signal);
+					signal_group((int)s->signal);
+			} else if (kind == MUR_FINISH && n == sizeof(struct mur_signal)) {
+				struct mur_signal *s = (struct mur_signal *)buf;
+				if (C.pid && s->id == C.id && C.exited)
+					finish();
+				else if (C.pid && s->id == C.id) {
+					C.linger = 0;
+					signal_group(SIGKILL);
+				}
 			} else
 				die(1);
 			for (int i = 0; i < nfds; i++)

@@ -26,6 +26,8 @@ import (
 // Setup is what a worker confines itself to. The zero value confines nothing
 // but drops every capability and sets no_new_privs.
 type Setup struct {
+	// KeepPrivileges drops nothing: for unconfined sessions alone.
+	KeepPrivileges bool
 	// Landlock at this ABI; 0: none. Rules hold open descriptors.
 	LandlockABI int
 	Rules       []landlock.Rule
@@ -38,8 +40,8 @@ type Setup struct {
 	// PrivateMounts: the worker has a mount namespace of its own, and everything
 	// in it becomes read-only but Trees.
 	PrivateMounts bool
-	// Trees stay writable. The first is the work folder, where commands start;
-	// there is at least one and at most 8.
+	// Trees stay as they are said to be. The first is the work folder, where
+	// commands start; there is at least one and at most 8.
 	Trees []Tree
 	// PrivateProc: it has a PID namespace of its own too, and mounts its /proc.
 	PrivateProc bool
@@ -48,7 +50,11 @@ type Setup struct {
 	// Nested: commands appear as User, that same user, in a namespace below.
 	User   *User
 	Nested bool
-	// IDMap is a user namespace whose map the trees are mounted with, or nil.
+	// CountOwn counts the commands' processes apart from all others of the user,
+	// where the host allows it; Worker.CountsOwn says whether it does. A Nested
+	// worker always does.
+	CountOwn bool
+	// IDMap is the user namespace whose map the Mapped trees are mounted with.
 	IDMap *os.File
 }
 
@@ -58,11 +64,15 @@ type InsideRule struct {
 	Rights uint64
 }
 
-// Tree is a directory that stays writable; Path must lead to what Dir holds.
+// Tree is a directory that stays writable unless it is ReadOnly; Path must lead to
+// what Dir holds. Where commands run as another user the way to it is made
+// passable, if need be by covering what lies beside it.
 type Tree struct {
-	Path   string
-	Dir    *os.File
-	Noexec bool
+	Path     string
+	Dir      *os.File
+	Noexec   bool
+	ReadOnly bool
+	Mapped   bool
 	// OverTmp mounts it on /tmp as well. No tree may lie beneath /tmp then.
 	OverTmp bool
 }
@@ -76,6 +86,10 @@ type Command struct {
 	Argv, Env             []string
 	Stdin, Stdout, Stderr *os.File
 	Limits                Limits
+	// Linger, if not nil, hears how the first process ended while others of the
+	// command go on; they are left alone until they have ended, Finish is called
+	// or the context of Exec ends. Nil ends them with the first process.
+	Linger func(Result)
 }
 
 // Limits are set between fork and execve; nil leaves what is inherited (CON-283).
@@ -93,9 +107,11 @@ type Result struct {
 }
 
 // Worker is the client's side of one worker process. Exec may be called by one
-// goroutine at a time, Signal by any.
+// goroutine at a time, Signal and Finish by any.
 type Worker struct {
-	conn *packet.Conn
+	conn      *packet.Conn
+	countsOwn bool
+	linger    func(Result) // of the running command
 
 	mu      sync.Mutex
 	next    uint64
@@ -146,7 +162,7 @@ func (w *Worker) setup(s Setup) error {
 		}
 	}
 	for _, t := range s.Trees {
-		p := C.struct_mur_tree{kind: C.MUR_TREE, noexec: flag(t.Noexec, 1), over_tmp: flag(t.OverTmp, 1)}
+		p := C.struct_mur_tree{kind: C.MUR_TREE, noexec: flag(t.Noexec, 1), over_tmp: flag(t.OverTmp, 1), read_only: flag(t.ReadOnly, 1), mapped: flag(t.Mapped, 1)}
 		if !place(p.path[:], t.Path) {
 			return fmt.Errorf("path of a writable tree is too long: %s", t.Path)
 		}
@@ -154,7 +170,8 @@ func (w *Worker) setup(s Setup) error {
 			return err
 		}
 	}
-	start := C.struct_mur_start{kind: C.MUR_START, flags: flag(s.PrivateMounts, C.MUR_PRIVATE_MOUNTS) | flag(s.PrivateProc, C.MUR_PRIVATE_PROC)}
+	start := C.struct_mur_start{kind: C.MUR_START, flags: flag(s.PrivateMounts, C.MUR_PRIVATE_MOUNTS) | flag(s.PrivateProc, C.MUR_PRIVATE_PROC) | flag(s.KeepPrivileges, C.MUR_KEEP_PRIVILEGES) |
+		flag(s.CountOwn, C.MUR_COUNT_OWN)}
 	if s.User != nil {
 		start.flags |= C.MUR_SWITCH_USER
 		if s.Nested {
@@ -174,9 +191,14 @@ func (w *Worker) setup(s Setup) error {
 	if err := w.conn.Send(bytesOf(&start), fds...); err != nil {
 		return err
 	}
-	_, err := w.answer(C.MUR_READY)
+	ready, err := w.answer(C.MUR_READY)
+	w.countsOwn = ready.counts_own != 0
 	return err
 }
+
+// CountsOwn reports whether RLIMIT_NPROC is held against the worker and its
+// commands alone.
+func (w *Worker) CountsOwn() bool { return w.countsOwn }
 
 func (w *Worker) sendFilter(filter []bpf.Instruction) error {
 	raw, err := bpf.Assemble(filter)
@@ -235,61 +257,75 @@ func (w *Worker) answer(want uint32) (C.struct_mur_answer, error) {
 	return a, nil
 }
 
-// Exec runs a command and waits for it and for everything it left to be gone.
-// When ctx ends it is killed, and Exec still waits. A *StepError says that it
-// was not started; any other error, packet.ErrGone when it ended by itself
-// (CON-284), that the worker is lost.
+// Exec runs a command and waits for it and for everything it left to be gone:
+// Start and Wait.
 func (w *Worker) Exec(ctx context.Context, c Command) (Result, error) {
-	id, err := w.begin(c)
-	if err != nil {
+	if err := w.Start(c); err != nil {
 		return Result{}, err
 	}
+	return w.Wait(ctx)
+}
+
+// Wait waits until the command that was started and everything of it is gone.
+// When ctx ends it is killed, and Wait still waits. An error says that the worker
+// is lost, packet.ErrGone that it ended by itself (CON-284).
+func (w *Worker) Wait(ctx context.Context) (Result, error) {
+	w.mu.Lock()
+	id, linger := w.running, w.linger
+	w.mu.Unlock()
 	defer func() {
 		w.mu.Lock()
 		w.running = 0
 		w.mu.Unlock()
 	}()
-	stop := context.AfterFunc(ctx, func() { _ = w.Signal(unix.SIGKILL) })
+	stop := context.AfterFunc(ctx, func() { _ = w.Finish() })
 	defer stop()
-	var e C.struct_mur_ended
-	n, _, err := w.conn.Receive(bytesOf(&e))
-	switch {
-	case err != nil:
-		return Result{}, err
-	case n != int(unsafe.Sizeof(e)) || e.kind != C.MUR_ENDED || uint64(e.id) != id:
-		return Result{}, fmt.Errorf("the worker answered %d bytes of kind %d for command %d", n, e.kind, e.id)
+	for {
+		var e C.struct_mur_ended
+		n, _, err := w.conn.Receive(bytesOf(&e))
+		if err != nil {
+			return Result{}, err
+		}
+		if n != int(unsafe.Sizeof(e)) || e.kind != C.MUR_ENDED && e.kind != C.MUR_EXITED || uint64(e.id) != id {
+			return Result{}, fmt.Errorf("the worker answered %d bytes of kind %d for command %d", n, e.kind, e.id)
+		}
+		r := Result{
+			Status: syscall.WaitStatus(e.status),
+			User:   time.Duration(e.user_us) * time.Microsecond, System: time.Duration(e.system_us) * time.Microsecond,
+			MaxRSS:    uint64(e.max_rss_kib) << 10,
+			Leftovers: int(e.leftovers), Survivors: e.survivors != 0,
+		}
+		if e.kind == C.MUR_ENDED {
+			return r, nil
+		}
+		linger(r)
 	}
-	return Result{
-		Status: syscall.WaitStatus(e.status),
-		User:   time.Duration(e.user_us) * time.Microsecond, System: time.Duration(e.system_us) * time.Microsecond,
-		MaxRSS:    uint64(e.max_rss_kib) << 10,
-		Leftovers: int(e.leftovers), Survivors: e.survivors != 0,
-	}, nil
 }
 
-// begin sends a command and waits until it runs.
-func (w *Worker) begin(c Command) (uint64, error) {
+// Start starts a command; Wait must follow. A *StepError says that it was not
+// started and the worker goes on; any other error that the worker is lost.
+func (w *Worker) Start(c Command) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.next++
 	p := C.struct_mur_exec{
 		kind: C.MUR_EXEC, argc: C.uint32_t(len(c.Argv)), envc: C.uint32_t(len(c.Env)), id: C.uint64_t(w.next),
 		nofile: limit(c.Limits.OpenFiles), fsize: limit(c.Limits.FileSize), cpu: limit(c.Limits.CPUSeconds),
-		as: limit(c.Limits.AddressSpace), nproc: limit(c.Limits.Processes),
+		as: limit(c.Limits.AddressSpace), nproc: limit(c.Limits.Processes), linger: flag(c.Linger != nil, 1),
 	}
 	strings, err := stringsFile(&p, c)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer strings.Close()
 	if err := w.conn.Send(bytesOf(&p), int(strings.Fd()), int(c.Stdin.Fd()), int(c.Stdout.Fd()), int(c.Stderr.Fd())); err != nil {
-		return 0, err
+		return err
 	}
 	if _, err := w.answer(C.MUR_STARTED); err != nil {
-		return 0, err
+		return err
 	}
-	w.running = w.next
-	return w.next, nil
+	w.running, w.linger = w.next, c.Linger
+	return nil
 }
 
 func limit(v *uint64) C.uint64_t {
@@ -328,13 +364,19 @@ func stringsFile(p *C.struct_mur_exec, c Command) (*os.File, error) {
 
 // Signal sends a signal to the process group of the running command; with none
 // running it does nothing.
-func (w *Worker) Signal(sig syscall.Signal) error {
+func (w *Worker) Signal(sig syscall.Signal) error { return w.tell(C.MUR_SIGNAL, sig) }
+
+// Finish ends the running command, its first process and all others, at once;
+// with none running it does nothing.
+func (w *Worker) Finish() error { return w.tell(C.MUR_FINISH, 0) }
+
+func (w *Worker) tell(kind C.uint32_t, sig syscall.Signal) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.running == 0 {
 		return nil
 	}
-	p := C.struct_mur_signal{kind: C.MUR_SIGNAL, signal: C.uint32_t(sig), id: C.uint64_t(w.running)}
+	p := C.struct_mur_signal{kind: kind, signal: C.uint32_t(sig), id: C.uint64_t(w.running)}
 	return w.conn.Send(bytesOf(&p))
 }
 
