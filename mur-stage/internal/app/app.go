@@ -14,6 +14,7 @@ import (
 
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/confine/grants"
 	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/forms"
@@ -69,7 +70,7 @@ func run(ctx context.Context, env cli.Env, c *ucli.Context, started time.Time) e
 	if err != nil {
 		return err
 	}
-	host := stage.Host{Probe: probe.Host, Formats: forms.Built()}
+	host := stage.Host{Probe: probe.Host, Programs: grants.Disk{}, Formats: forms.Built()}
 	printer := cli.Diagnostics(env, "mur-stage", c.Bool("json"))
 	if c.Bool("explain-scope") {
 		report, warnings, err := stage.Explain(ctx, in, host, opts)

@@ -47,6 +47,7 @@ func (s *staging) document() (*session.Document, error) {
 			TempMapping: s.decision.TempMapping(s.reading), Unconfined: s.decision.Declared == policy.Unconfined,
 		},
 		HostProbe:       s.reading,
+		HostFacts:       s.hostFacts(),
 		EffectiveGrants: s.report,
 		Sandbox:         s.sandbox(),
 		Lifecycle:       lifecycleMember(s.lifecycle, s.overrides),
@@ -218,13 +219,24 @@ func (s *staging) artifactMembers() []session.Artifact {
 	return out
 }
 
-// sandbox is what mur-shell needs beside policy and class. A session that runs
-// no process has no programs to resolve.
+// sandbox is what mur-shell needs beside policy and class (CON-47).
 func (s *staging) sandbox() confine.Sandbox {
 	b := confine.Sandbox{
 		Version: 1, AppliedTier: string(s.decision.AppliedTier), Caps: s.decision.Caps,
 		Network: endpoints(s.policy.NetworkAllow), PeerNetwork: endpoints(s.policy.PeerFetchAllow),
 		PrivateMounts: s.decision.PrivateMounts(s.reading), RunAs: runAs(s.reading),
+		Exec: s.found.Exec, Binds: slices.Clone(s.found.Binds),
+	}
+	for _, g := range s.policy.StagedRuntime {
+		b.Binds = append(b.Binds, confine.Bind{Path: g.SourcePath, Required: true, Kind: "staged"})
+	}
+	for _, g := range s.policy.InterpreterRuntime {
+		for _, dir := range g.Dirs {
+			b.Binds = append(b.Binds, confine.Bind{Path: dir.Path, Kind: "interpreter"})
+		}
+	}
+	for _, d := range s.policy.DerivedInterpreterRuntime {
+		b.Binds = append(b.Binds, confine.Bind{Path: d.Dir, Kind: "derived"})
 	}
 	for _, p := range s.policy.HostPaths {
 		b.Binds = append(b.Binds, confine.Bind{Path: p, Required: true, Kind: "host-path"})

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/confine"
+	"github.com/mur-capsules/mur/lib/confine/grants"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/forms"
 	"github.com/mur-capsules/mur/lib/policy"
@@ -63,8 +64,9 @@ type Input struct {
 
 // Host is the machine a staging runs on. Tests replace its parts.
 type Host struct {
-	Probe   func() confine.Reading
-	Formats forms.Formats // the kinds of guests this build can run
+	Probe    func() confine.Reading
+	Programs grants.Host   // what is asked about allowed programs
+	Formats  forms.Formats // the kinds of guests this build can run
 }
 
 // Stage stages a session and prints its document. It returns the warnings raised
@@ -124,6 +126,7 @@ func (s *staging) checks() []step {
 		pure(s.makeReport),       // 16
 		pure(s.checkExports),     // 17
 		pure(s.checkRuntimes),    // 18
+		s.findPrograms,           // 19
 		pure(s.checkNamespace),   // 20
 		pure(s.lowerReadOnly),    // 21
 		pure(s.resolveHostPaths),

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"github.com/mur-capsules/mur/lib/confine"
+	"github.com/mur-capsules/mur/lib/confine/grants"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/manifest"
@@ -39,6 +40,7 @@ type staging struct {
 	reading   confine.Reading
 	decision  confine.Decision
 	grants    []grant // one for each entry
+	found     grants.Found
 	report    confine.ScopeReport
 
 	artifacts []staged // one for each entry

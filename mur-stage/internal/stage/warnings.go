@@ -36,5 +36,6 @@ func capsuleWarnings(c *manifest.Capsule, p policy.Policy, l manifest.Lifecycle,
 		"capabilities.state of the whole capsule grants nothing; declare it on the artifact that needs it")
 	add(p.ConversationDeclared, "W-SEC-016", "conversation", "capabilities.conversation",
 		"capabilities.conversation of the whole capsule grants nothing; declare it on the hook that needs it")
+	out = append(out, runtimeWarnings(p)...)
 	return append(out, policy.CredentialWarnings(p.EnvAllow, p.Env(), l.AfterTask == manifest.AfterSleep)...)
 }
