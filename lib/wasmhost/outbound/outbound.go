@@ -125,7 +125,8 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, &DeniedError{r}
 	}
 	out := req.Clone(context.WithValue(req.Context(), targetKey{}, t))
-	out.Host = "" // the authority is the URL's, never a header's
+	out.Trailer = req.Trailer // the same map: its values come while the body is sent
+	out.Host = ""             // the authority is the URL's, never a header's
 	Scrub(out.Header)
 	return c.transport.RoundTrip(out)
 }

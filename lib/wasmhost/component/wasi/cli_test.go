@@ -135,6 +135,21 @@ func TestClocksAndRandom(t *testing.T) {
 	}
 }
 
+// WIT-26, CON-266: sockets are linked and every call is denied.
+func TestSockets(t *testing.T) {
+	g := newGuest(t, Config{})
+	for _, family := range []val{enum("ipv4"), enum("ipv6")} {
+		for _, create := range []string{"tcp-create-socket-create-tcp-socket", "udp-create-socket-create-udp-socket"} {
+			if code := g.fails(create, family); code != "access-denied" {
+				t.Errorf("%s: %s", create, code)
+			}
+		}
+	}
+	if code := g.fails("ip-name-lookup-resolve-addresses", g.call("instance-network-instance-network"), "localhost"); code != "access-denied" {
+		t.Errorf("resolve-addresses: %s", code)
+	}
+}
+
 func TestSplice(t *testing.T) {
 	dir, path := testDir(t)
 	os.WriteFile(path+"/f", bytes.Repeat([]byte("0123456789"), 10_000), 0o600)

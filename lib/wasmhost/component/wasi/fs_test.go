@@ -26,7 +26,7 @@ const (
 var follow, nofollow = flags{"symlink-follow"}, flags(nil)
 
 // TestEscapes: no name and no link, whoever made it, leads out of a granted
-// directory (CON-262 aside, WIT-31).
+// directory. WIT-31, WIT-60, WIT-74
 func TestEscapes(t *testing.T) {
 	dir, path := testDir(t)
 	outside := t.TempDir()
@@ -97,7 +97,7 @@ func TestEscapes(t *testing.T) {
 }
 
 // TestLinksOfGuests: a guest may link inside its folder and nowhere else, and
-// moving what it made does not help it.
+// moving what it made does not help it. WIT-74
 func TestLinksOfGuests(t *testing.T) {
 	dir, path := testDir(t)
 	outside := filepath.Join(filepath.Dir(path), "outside")
@@ -149,6 +149,7 @@ func TestLinksOfGuests(t *testing.T) {
 }
 
 // TestTwoGrants: directories of one grant exchange names, different grants never.
+// WIT-31, WIT-74
 func TestTwoGrants(t *testing.T) {
 	one, p1 := testDir(t)
 	two, _ := testDir(t)
@@ -318,7 +319,7 @@ func TestDescriptor(t *testing.T) {
 	}
 }
 
-// TestOpenFilesAreBounded: a guest can not use up the host's files.
+// TestOpenFilesAreBounded: a guest can not use up the host's files. WIT-72, WIT-73
 func TestOpenFilesAreBounded(t *testing.T) {
 	dir, path := testDir(t)
 	os.WriteFile(path+"/f", nil, 0o600)

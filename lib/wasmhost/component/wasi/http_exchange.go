@@ -86,6 +86,9 @@ func (x *exchange) arrived(resp *http.Response, err error) {
 		x.err = httpFailure(x.ctx, err)
 		return
 	}
+	if resp.Body == nil { // only net/http promises one
+		resp.Body = http.NoBody
+	}
 	lines, fits := headerLines(resp.Header)
 	switch {
 	case x.gone:
@@ -127,7 +130,7 @@ func (x *exchange) ready() <-chan struct{} {
 	return x.wait()
 }
 
-// read starts the goroutine that reads ahead of the guest, once. The lock is held.
+// startReading starts the goroutine that reads ahead of the guest, once. The lock is held.
 func (x *exchange) startReading() {
 	if !x.reading && x.bodyErr == nil {
 		x.reading = true

@@ -129,6 +129,23 @@ var proxyInterfaces = []proxyInterface{
 	{"filesystem/preopens", `(export "descriptor" (type $d (eq $descriptor)))`, "", []proxyFunc{
 		{"get-directories", `(result (list (tuple (own $descriptor) string)))`, "", "p"},
 	}},
+	{"sockets/network", `(export "network" (type $network (sub resource)))
+		(type $nc (enum "unknown" "access-denied" "not-supported" "invalid-argument" "out-of-memory" "timeout" "concurrency-conflict" "not-in-progress" "would-block" "invalid-state" "new-socket-limit" "address-not-bindable" "address-in-use" "remote-unreachable" "connection-refused" "connection-reset" "connection-aborted" "datagram-too-large" "name-unresolvable" "temporary-resolver-failure" "permanent-resolver-failure"))
+		(export "error-code" (type $socket-error-code (eq $nc)))
+		(type $ia (enum "ipv4" "ipv6"))
+		(export "ip-address-family" (type $ip-address-family (eq $ia)))`, "network socket-error-code:error-code ip-address-family", nil},
+	{"sockets/instance-network", `(export "network" (type $n (eq $network)))`, "", []proxyFunc{{"instance-network", `(result (own $network))`, "", "i"}}},
+	{"sockets/tcp", `(export "tcp-socket" (type $tcp-socket (sub resource)))`, "tcp-socket", nil},
+	{"sockets/udp", `(export "udp-socket" (type $udp-socket (sub resource)))`, "udp-socket", nil},
+	{"sockets/tcp-create-socket", `(export "tcp-socket" (type $t (eq $tcp-socket)))`, "", []proxyFunc{
+		{"create-tcp-socket", `(param "address-family" $ip-address-family) (result (result (own $tcp-socket) (error $socket-error-code)))`, "i", "p"},
+	}},
+	{"sockets/udp-create-socket", `(export "udp-socket" (type $u (eq $udp-socket)))`, "", []proxyFunc{
+		{"create-udp-socket", `(param "address-family" $ip-address-family) (result (result (own $udp-socket) (error $socket-error-code)))`, "i", "p"},
+	}},
+	{"sockets/ip-name-lookup", `(export "network" (type $n (eq $network))) (export "resolve-address-stream" (type $resolve-address-stream (sub resource)))`, "resolve-address-stream", []proxyFunc{
+		{"resolve-addresses", `(param "network" (borrow $network)) (param "name" string) (result (result (own $resolve-address-stream) (error $socket-error-code)))`, "iii", "p"},
+	}},
 	{"http/types", httpTypes, "fields outgoing-request request-options outgoing-body incoming-response incoming-body future-incoming-response future-trailers method scheme field-size-payload TLS-alert-received-payload DNS-error-payload http-error-code:error-code header-error incoming-request outgoing-response response-outparam", httpProxyFuncs},
 	{"http/outgoing-handler", `(export "outgoing-request" (type $or (eq $outgoing-request)))
 		(export "request-options" (type $ro (eq $request-options)))
