@@ -34,35 +34,44 @@ func Run(ctx context.Context, env cli.Env) int {
 		Usage:       "run a staged session",
 		ArgsUsage:   "[document | session id | -]",
 		Description: description,
+		// A comma is part of a file's name.
+		DisableSliceFlagSeparator: true,
 		Flags: []ucli.Flag{
 			cli.JSONFlag(),
 			&ucli.BoolFlag{Name: "verbose", Usage: "say where the session works and keeps its records"},
 			&ucli.BoolFlag{Name: "no-env-file", Usage: "do not load the .env file the document names"},
+			&ucli.StringSliceFlag{Name: "input", Usage: "put a file into the work folder first, as `PLACE=FILE`; may be repeated"},
 		},
 		Action: func(c *ucli.Context) error {
 			if c.Args().Len() > 1 {
 				return diag.Usagef("one document at most, not %d; see --help", c.Args().Len())
 			}
-			return action(c.Context, env, c.Args().First(), c.Bool("json"), c.Bool("verbose"), c.Bool("no-env-file"))
+			opt := launch.Options{Input: c.Args().First(), NoEnvFile: c.Bool("no-env-file")}
+			for _, text := range c.StringSlice("input") {
+				in, err := launch.ParseInput(text)
+				if err != nil {
+					return err
+				}
+				opt.Inputs = append(opt.Inputs, in)
+			}
+			return action(c.Context, env, opt, c.Bool("json"), c.Bool("verbose"))
 		},
 	})
 }
 
-func action(ctx context.Context, env cli.Env, input string, asJSON, verbose, noEnvFile bool) error {
-	printer := cli.Diagnostics(env, "mur-launch", asJSON)
-	outcome, err := launch.Run(ctx, env, launch.Options{
-		Input: input, NoEnvFile: noEnvFile, Warn: printer.Warn,
-		Announce: func(s launch.Start) {
-			if asJSON {
-				_ = printLine(env.Stdout, s)
-				return
-			}
-			fmt.Fprintf(env.Stderr, "session: %s\n", s.SessionID)
-			if verbose {
-				fmt.Fprintf(env.Stderr, "workdir: %s\nrecords: %s\n", s.Workdir, s.RecordsDir)
-			}
-		},
-	})
+func action(ctx context.Context, env cli.Env, opt launch.Options, asJSON, verbose bool) error {
+	opt.Warn = cli.Diagnostics(env, "mur-launch", asJSON).Warn
+	opt.Announce = func(s launch.Start) {
+		if asJSON {
+			_ = printLine(env.Stdout, s)
+			return
+		}
+		fmt.Fprintf(env.Stderr, "session: %s\n", s.SessionID)
+		if verbose {
+			fmt.Fprintf(env.Stderr, "workdir: %s\nrecords: %s\n", s.Workdir, s.RecordsDir)
+		}
+	}
+	outcome, err := launch.Run(ctx, env, opt)
 	if err != nil {
 		return err
 	}

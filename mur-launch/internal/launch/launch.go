@@ -20,6 +20,8 @@ type Options struct {
 	Input string
 	// NoEnvFile leaves out the .env the document names.
 	NoEnvFile bool
+	// Inputs are put into the work folder first.
+	Inputs []Input
 	// Announce is told once that the session runs.
 	Announce func(Start)
 	// Warn takes warnings the launch itself raises.
@@ -65,11 +67,11 @@ func Run(ctx context.Context, env cli.Env, o Options) (*Outcome, error) {
 	defer lock.Unlock()
 	l, err := open(ctx, env, doc, o)
 	if err != nil {
-		return nil, refused(env, doc, err)
+		return nil, refused(doc, err)
 	}
 	defer l.close()
 	if err := l.begin(); err != nil {
-		return nil, refused(env, doc, err)
+		return nil, refused(doc, err)
 	}
 	return l.run(ctx), nil
 }
@@ -95,7 +97,7 @@ func readDocument(env cli.Env, input string) (*session.Document, error) {
 // refused removes what staging laid out for a launch that will not be
 // (SES-104): the session directory, and a trace that holds no line. What can
 // not be removed does not change why the launch was refused.
-func refused(env cli.Env, doc *session.Document, why error) error {
+func refused(doc *session.Document, why error) error {
 	home, err := homeOf(doc)
 	if err == nil {
 		_ = session.Remove(home, doc.SessionID)

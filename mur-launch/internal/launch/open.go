@@ -34,7 +34,7 @@ type launching struct {
 }
 
 // open proves that the session can be run as it was staged and holds its
-// directories (SES-103). It writes nothing.
+// directories (SES-103). It writes nothing but the caller's own files.
 func open(ctx context.Context, env cli.Env, doc *session.Document, o Options) (*launching, error) {
 	if err := unsupported(doc); err != nil {
 		return nil, err
@@ -68,7 +68,10 @@ func (l *launching) openRest(ctx context.Context) (err error) {
 		return err
 	}
 	l.source = guests.NewSource(l.doc, l.home)
-	return ctx.Err()
+	if err = ctx.Err(); err != nil {
+		return err
+	}
+	return l.place(l.opt.Inputs)
 }
 
 // unsupported refuses, by name, what a document asks for and this launch can
