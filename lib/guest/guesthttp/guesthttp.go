@@ -1,18 +1,16 @@
 // Package guesthttp gives guests HTTP through the runtime. It stands beside
 // package guest because net/http makes a guest twice as large: only who sends
-// requests pays.
+// requests with it pays. guest.Fetch does the same without.
 package guesthttp
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/mur-capsules/mur/lib/guest/internal/murmur"
+	"github.com/mur-capsules/mur/lib/guest"
 )
 
 // Transport sends requests through the runtime, under the rules of the
@@ -34,14 +32,7 @@ func Use() { http.DefaultTransport = Transport{} }
 
 // RoundTrip sends one request; the whole body is read before it leaves.
 func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	type request struct {
-		Method    string      `json:"method"`
-		URL       string      `json:"url"`
-		Headers   [][2]string `json:"headers"`
-		BodyB64   *string     `json:"body_b64,omitempty"`
-		TimeoutMS int64       `json:"timeout_ms,omitempty"`
-	}
-	out := request{Method: req.Method, URL: req.URL.String(), Headers: [][2]string{}, TimeoutMS: t.Timeout.Milliseconds()}
+	out := guest.Request{Method: req.Method, URL: req.URL.String(), Timeout: t.Timeout}
 	for name, values := range req.Header {
 		for _, v := range values {
 			out.Headers = append(out.Headers, [2]string{name, v})
@@ -53,64 +44,21 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(body) > 0 {
-			s := base64.StdEncoding.EncodeToString(body)
-			out.BodyB64 = &s
-		}
+		out.Body = body
 	}
-	arg, err := json.Marshal(out)
+	in, err := guest.Fetch(out)
 	if err != nil {
 		return nil, err
 	}
-	handle := murmur.HTTPOpen(arg)
-	if err := murmur.Check(handle); err != nil {
-		return nil, err
-	}
-	var head struct {
-		Status  int         `json:"status"`
-		Headers [][2]string `json:"headers"`
-	}
-	if err := json.Unmarshal(murmur.Slot(), &head); err != nil {
-		murmur.HTTPClose(handle)
-		return nil, err
-	}
 	resp := &http.Response{
-		StatusCode: head.Status,
-		Status:     strings.TrimSpace(fmt.Sprintf("%d %s", head.Status, http.StatusText(head.Status))),
+		StatusCode: in.Status,
+		Status:     strings.TrimSpace(fmt.Sprintf("%d %s", in.Status, http.StatusText(in.Status))),
 		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{}, Body: &body{handle: handle},
+		Header: http.Header{}, Body: in.Body,
 		ContentLength: -1, Request: req,
 	}
-	for _, h := range head.Headers {
+	for _, h := range in.Headers {
 		resp.Header.Add(h[0], h[1])
 	}
 	return resp, nil
-}
-
-// body reads a response as it arrives.
-type body struct {
-	handle int32
-	closed bool
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	if b.closed {
-		return 0, http.ErrBodyReadAfterClose
-	}
-	if len(p) == 0 {
-		return 0, nil
-	}
-	n := murmur.HTTPRead(b.handle, p)
-	if n == 0 {
-		return 0, io.EOF
-	}
-	return int(max(n, 0)), murmur.Check(n)
-}
-
-func (b *body) Close() error {
-	if b.closed {
-		return nil
-	}
-	b.closed = true
-	return murmur.Check(murmur.HTTPClose(b.handle))
 }
