@@ -43,7 +43,9 @@ func Run(ctx context.Context, env cli.Env) int {
 		Usage:       "check a capsule and lay out its session",
 		Description: description,
 		Flags:       flags(),
-		Action:      func(c *ucli.Context) error { return run(c.Context, env, c, started) },
+		// A directory may have a comma in its name.
+		DisableSliceFlagSeparator: true,
+		Action:                    func(c *ucli.Context) error { return run(c.Context, env, c, started) },
 	})
 }
 
@@ -129,10 +131,10 @@ func flags() []ucli.Flag {
 		&ucli.StringFlag{Name: "deadline", Usage: "end the session `SECONDS` from now at the latest"},
 		&ucli.StringFlag{Name: "case-id", Usage: "record `ID` as the case of a data set"},
 		&ucli.StringFlag{Name: "dataset-id", Usage: "record `ID` as the data set"},
-		&ucli.BoolFlag{Name: "strict", Usage: "refuse unknown manifest keys"},
-		&ucli.BoolFlag{Name: "no-env-file", Usage: "do not read .env"},
-		&ucli.BoolFlag{Name: "no-lock-write", Usage: "do not write murmur.lock where there is none"},
-		&ucli.BoolFlag{Name: "explain-scope", Usage: "print what the session may reach, and stage nothing"},
+		&ucli.BoolFlag{Name: "strict", Usage: "refuse unknown manifest keys", DisableDefaultText: true},
+		&ucli.BoolFlag{Name: "no-env-file", Usage: "do not read .env", DisableDefaultText: true},
+		&ucli.BoolFlag{Name: "no-lock-write", Usage: "do not write murmur.lock where there is none", DisableDefaultText: true},
+		&ucli.BoolFlag{Name: "explain-scope", Usage: "print what the session may reach, and stage nothing", DisableDefaultText: true},
 		&ucli.StringFlag{Name: "discard", Usage: "remove the staged, unlaunched session `ID`"},
 		cli.JSONFlag(),
 	}

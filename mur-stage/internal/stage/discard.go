@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/mur-capsules/mur/lib/diag"
@@ -96,7 +97,9 @@ func placesOf(dir *workfs.Root) (stagedPlaces, bool) {
 	return stagedPlaces{d.Directories.Work.Path, d.Directories.Records.Path, d.Directories.Work.Created}, true
 }
 
-func notEmpty(err error) bool { return errors.Is(err, errNotEmpty) || errors.Is(err, fs.ErrExist) }
+func notEmpty(err error) bool {
+	return errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrExist)
+}
 
 // removeEmptyRecords removes a records directory that holds no file.
 func removeEmptyRecords(home workfs.Home, records, id string) error {

@@ -1,6 +1,0 @@
-package stage
-
-import "syscall"
-
-// errNotEmpty is what removing a directory that holds something gives.
-const errNotEmpty = syscall.ENOTEMPTY
