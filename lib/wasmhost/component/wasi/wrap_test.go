@@ -278,3 +278,74 @@ func TestWrapInstances(t *testing.T) {
 		t.Errorf("%d bytes, wrapped %d: more than %d", plain, wrapped, WrapMemory)
 	}
 }
+
+// TestWrapMovesReferences: what stands behind the shims, and refers to core
+// functions, instances and modules by number, is found again: here a resource of
+// the guest's own with its destructor, made and dropped by modules of their own.
+func TestWrapMovesReferences(t *testing.T) {
+	p := needEngine(t)
+	e, _ := testEngine()
+	i := strings.Index(moverText, `  (func (export "write") (param "total" u32)`)
+	text := moverText[:i] + `
+  (core module $d
+    (global $last (mut i32) (i32.const 0))
+    (func (export "dtor") (param i32) (global.set $last (local.get 0)))
+    (func (export "last") (result i32) (global.get $last)))
+  (core instance $di (instantiate $d))
+  (alias core export $di "dtor" (core func $dtor))
+  (alias core export $di "last" (core func $last))
+  (type $r (resource (rep i32) (dtor (func $dtor))))
+  (core func $new (canon resource.new $r))
+  (core func $drop (canon resource.drop $r))
+  (core module $u
+    (import "w" "new" (func $new (param i32) (result i32)))
+    (import "w" "drop" (func $drop (param i32)))
+    (import "w" "last" (func $last (result i32)))
+    (func (export "use") (result i32) (call $drop (call $new (i32.const 77))) (call $last)))
+  (core instance $ui (instantiate $u (with "w" (instance (export "new" (func $new)) (export "drop" (func $drop)) (export "last" (func $last))))))
+  (func (export "use") (result u32) (canon lift (core func $ui "use")))
+` + moverText[i:]
+	b, err := wasmtime.Wat(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Wrap(b)
+	if err != nil || bytes.Equal(w, b) {
+		t.Fatal("not wrapped", err)
+	}
+	c, err := e.Compile(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	dir, path := testDir(t)
+	in := New(Config{Dirs: dirs(dir)})
+	defer in.Close()
+	s := e.NewStore(wasmtime.StoreConfig{Data: in})
+	defer s.Close()
+	inst, err := p.linker.Instantiate(context.Background(), s, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		name string
+		args []val
+		want uint32
+	}{{"use", nil, 77}, {"write", []val{uint32(100_000), uint32(1000)}, 0}, {"use", nil, 77}, {"read", []val{uint32(0), uint32(5000)}, 100_000}} {
+		ix, err := c.Index("", x.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := inst.Func(ix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := f.Call(context.Background(), 1, x.args...); err != nil || r[0] != x.want {
+			t.Errorf("%s: %v, %v", x.name, r, err)
+		}
+		ix.Close()
+	}
+	if fi, err := os.Stat(path + "/f"); err != nil || fi.Size() != 100_000 {
+		t.Errorf("the file: %v, %v", fi, err)
+	}
+}
