@@ -199,7 +199,7 @@ func TestLedgerThatCanNotBeUsed(t *testing.T) {
 	if _, err := m.Admit(context.Background(), 10, 0); err != nil || warned == 0 {
 		t.Errorf("refused %v, warned %d times", err, warned)
 	}
-	if r := refusal(second(m.Admit(context.Background(), 50, 0))); r == nil || r.Used != 60 {
+	if r := refusal(second(m.Admit(context.Background(), 50, 0))); r == nil || r.Used != 70 {
 		t.Errorf("the last total was forgotten: %+v", r)
 	}
 }
