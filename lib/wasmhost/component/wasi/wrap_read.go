@@ -94,7 +94,7 @@ func (c *cursor) take(n uint32) []byte {
 
 func (c *cursor) name() string { return string(c.take(c.u32())) }
 
-// each runs f for a vector's elements, with the index.
+// each runs f for each element of a vector.
 func (c *cursor) each(f func()) {
 	for n := c.u32(); n > 0 && !c.bad; n-- {
 		f()
@@ -229,8 +229,7 @@ func (c *cursor) typeDef() {
 	}
 }
 
-// funcType reads a function type after its first byte and returns the parts
-// between which the value types stand.
+// funcType reads a function type after its first byte.
 func (c *cursor) funcType() {
 	c.each(func() { c.name(); c.valType() })
 	switch c.byte() {
