@@ -14,9 +14,23 @@ func (w *workshop) example(ctx context.Context) (string, error) {
 	return filepath.Join(dir, "murmur.yaml"), err
 }
 
-// stage stages the example over a work folder and returns the document.
+// source is a small folder of source code for the example to report on: a copy,
+// since the report is written into it.
+func (w *workshop) source() (string, error) {
+	dir := filepath.Join(w.dir, "source")
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	return dir, os.CopyFS(dir, os.DirFS(filepath.Join(w.root, "lib", "diag")))
+}
+
+// stage stages the example over the source and returns the document.
 func (w *workshop) stage(ctx context.Context, manifest string) ([]byte, error) {
-	return w.output(ctx, nil, w.bin("mur-stage"), "--manifest", manifest, "--workdir", filepath.Join(w.root, "lib", "diag"))
+	source, err := w.source()
+	if err != nil {
+		return nil, err
+	}
+	return w.output(ctx, nil, w.bin("mur-stage"), "--manifest", manifest, "--workdir", source)
 }
 
 // warmStage is P4: the whole mur-stage process over the example, with its

@@ -44,7 +44,11 @@ func warmPipeline(ctx context.Context, w *workshop) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBareExample(ctx, filepath.Dir(manifest), filepath.Join(w.root, "lib", "diag"))
+	source, err := w.source()
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBareExample(ctx, filepath.Dir(manifest), source)
 	if err != nil {
 		return nil, err
 	}
