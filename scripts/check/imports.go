@@ -54,11 +54,12 @@ var rooms = map[string][]string{
 	"internal/strictyaml":              {"diag"},
 	"confine/cgroup":                   {"confine"},
 	"confine/seccomp/gen":              {},
-	"guest/guesthttp":                  {"guest", "guest/internal/murmur"},
+	"guest/guesthttp":                  {"guest"},
 	"guest/internal/murmur":            {},
 	"guest":                            {"guest/internal/murmur"},
 	"cli":                              {"diag"},
 	"murtest":                          {},
+	"murtest/provider":                 {},
 }
 
 // leaves says which packages alone may import a heavy or privileged module:
