@@ -27,7 +27,7 @@ func Run(ctx context.Context, env cli.Env) int {
 		Description: "A session is named by its id, the last characters of it, @1 for the newest, a path of a\n" +
 			"trace or a records directory, or - for a trace on standard input.",
 		Commands: []*ucli.Command{
-			showCommand(env), stepsCommand(env), diffCommand(env), reportCommand(env), filterCommand(env), tailCommand(env), verifyCommand(env), whyCommand(env), exportCommand(env),
+			showCommand(env), stepsCommand(env), diffCommand(env), reportCommand(env), filterCommand(env), tailCommand(env), verifyCommand(env), whyCommand(env), exportCommand(env), htmlCommand(env),
 		},
 	}
 	return cli.Run(ctx, env, a)
