@@ -72,24 +72,29 @@ const (
 	Newest                        // <scope>/<name>
 	GitHubRelease                 // github:<owner>/<repo>@<tag>
 	ByPath                        // a path
+	ByAddress                     // oci://<registry>/<path>/<scope>/<name>[:<version>][@<digest>]
 )
 
 // Request is an install argument, read but not resolved.
 type Request struct {
 	Form Form
 	Ref  Ref    // ByVersion; Newest, without a version
-	Path string // ByPath, as written
+	Path string // ByPath and ByAddress, as written
 
 	Owner, Repo, Tag string // GitHubRelease
 }
 
 // ParseRequest reads an install argument. A path is recognized by a leading ./,
 // ../ or /, or by ending in .mur.zip. The error is E-IO-003 (ART-12, ART-13).
+// What stands after oci:// is read by who asks registries (store/oci).
 func ParseRequest(s string) (Request, error) {
 	bad := func(err error) (Request, error) {
 		return Request{}, diag.Errorf("E-IO-003", "%w", err).
-			Hint("the forms are <scope>/<name>@<version>, <scope>/<name>, github:<owner>/<repo>@<tag>, and a path, which begins with ./, ../ or / or ends in %s", Suffix).
+			Hint("the forms are <scope>/<name>@<version>, <scope>/<name>, oci://<registry>/<path>/<scope>/<name>:<version>, github:<owner>/<repo>@<tag>, and a path, which begins with ./, ../ or / or ends in %s", Suffix).
 			Name("path", s).Name("reason", err.Error())
+	}
+	if strings.HasPrefix(s, "oci://") {
+		return Request{Form: ByAddress, Path: s}, nil
 	}
 	if isPath(s) {
 		if strings.IndexByte(s, 0) >= 0 {

@@ -114,15 +114,11 @@ func (s *Store) Put(ctx context.Context, it *Item, overwrite bool) (string, erro
 		return "", workfs.Fault(err, fmt.Sprintf("cannot write to the %s store", s.label))
 	}
 	defer root.Close()
-	dir, err := root.MakeSub(versionDir(it.Ref))
+	dir, lock, err := lockVersion(ctx, root, it.Ref)
 	if err != nil {
 		return "", s.writeFault(it.Ref, err)
 	}
 	defer dir.Close()
-	lock, err := dir.Lock(ctx, guardName)
-	if err != nil {
-		return "", s.writeFault(it.Ref, err)
-	}
 	defer lock.Unlock()
 	if err := recoverWrite(dir); err != nil {
 		return "", s.writeFault(it.Ref, err)
@@ -143,6 +139,27 @@ func (s *Store) Put(ctx context.Context, it *Item, overwrite bool) (string, erro
 		{stem + metaSuffix, append(meta, '\n')},
 	})
 	return dir.Join(stem + artifact.Suffix), s.writeFault(it.Ref, err)
+}
+
+// lockVersion makes the directory of a version and takes its guard. A Remove may
+// take the directory away while this waits for the guard.
+func lockVersion(ctx context.Context, root *workfs.Root, ref artifact.Ref) (dir *workfs.Root, lock *workfs.Lock, err error) {
+	for range 10 {
+		if dir, err = root.MakeSub(versionDir(ref)); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			return nil, nil, err
+		}
+		if lock, err = dir.Lock(ctx, guardName); err == nil {
+			return dir, lock, nil
+		}
+		dir.Close()
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, err
+		}
+	}
+	return nil, nil, err
 }
 
 func (s *Store) writeFault(ref artifact.Ref, err error) error {

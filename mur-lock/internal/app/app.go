@@ -10,8 +10,10 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/config"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/names"
+	"github.com/mur-capsules/mur/lib/store/remote"
 
 	"github.com/mur-capsules/mur/mur-lock/internal/project"
 	"github.com/mur-capsules/mur/mur-lock/internal/report"
@@ -29,7 +31,8 @@ func Run(ctx context.Context, env cli.Env) int {
 			"their hashes in murmur.lock; nothing else is ever run.",
 		Commands: []*ucli.Command{
 			packCommand(env), publishCommand(env), installCommand(env),
-			verifyCommand(env), pinCommand(env), unpinCommand(env), listCommand(env),
+			verifyCommand(env), pinCommand(env), unpinCommand(env), listCommand(env), precompileCommand(env),
+			diffCommand(env), pruneCommand(env),
 		},
 	}
 	return cli.Run(ctx, env, a)
@@ -55,6 +58,20 @@ func run(env cli.Env, c *ucli.Context, do func(p *project.Places, warn func(diag
 		return err
 	}
 	return inPhase(c, rep.Err())
+}
+
+// openRemote opens what config.yaml names.
+func openRemote(env cli.Env, p *project.Places, warn func(diag.Warning)) (*remote.Remote, error) {
+	cfg, warnings, err := config.Load(p.Home, env.Dir)
+	for _, w := range warnings {
+		warn(w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return remote.Open(cfg.Registry, remote.Options{
+		Environ: env.Environ, Limits: p.Limits, UserAgent: "mur-lock/" + cli.Version,
+	}), nil
 }
 
 // inPhase marks errors as met by the command (DIA-16).

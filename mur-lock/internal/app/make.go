@@ -2,14 +2,18 @@ package app
 
 import (
 	"cmp"
+	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/store/oci"
 
 	"github.com/mur-capsules/mur/mur-lock/internal/pack"
+	"github.com/mur-capsules/mur/mur-lock/internal/precompile"
+	"github.com/mur-capsules/mur/mur-lock/internal/progress"
 	"github.com/mur-capsules/mur/mur-lock/internal/project"
 	"github.com/mur-capsules/mur/mur-lock/internal/report"
 )
@@ -79,13 +83,15 @@ func doPack(c *ucli.Context, p *project.Places, warn func(diag.Warning)) (report
 func publishCommand(env cli.Env) *ucli.Command {
 	return &ucli.Command{
 		Name:      "publish",
-		Usage:     "store an archive in the global store",
+		Usage:     "store an archive in the global store or a registry",
 		ArgsUsage: "[<zip>]",
 		Description: "A published version is never overwritten.\n\n" +
 			"mur-lock publish                             what mur-lock pack made of this project\n" +
 			"mur-lock publish dist/scan-0.1.0.mur.zip     any archive, as local/scan@0.1.0\n" +
-			"mur-lock publish --scope ana x-1.0.0.mur.zip",
+			"mur-lock publish --scope ana x-1.0.0.mur.zip\n" +
+			"mur-lock publish --registry oci://ghcr.io/ana x-1.0.0.mur.zip",
 		Flags: []ucli.Flag{
+			&ucli.StringFlag{Name: "registry", Usage: "local, oci://<registry>/<path>/<scope>, or a source of config.yaml", Value: "local"},
 			scopeFlag(),
 			&ucli.StringFlag{Name: "platform", Usage: "the platform of a native program (default: this host's)", DefaultText: " "},
 			cli.JSONFlag(),
@@ -104,8 +110,70 @@ func publishCommand(env cli.Env) *ucli.Command {
 				if c.NArg() == 1 {
 					o.Archive = p.Abs(c.Args().First())
 				}
+				line := progress.On(env.Stderr)
+				defer line.Clear()
+				var err error
+				if o.Registry, err = registryOf(env, c, p, warn, line); err != nil {
+					return report.Report{}, err
+				}
 				row, err := pack.Publish(c.Context, p, o)
 				return one(cmp.Or(o.Archive, p.Root), row, err)
+			})
+		},
+	}
+}
+
+// registryOf is the registry of --registry, nil for the global store.
+func registryOf(env cli.Env, c *ucli.Context, p *project.Places, warn func(diag.Warning), line *progress.Line) (*pack.Registry, error) {
+	where := c.String("registry")
+	if where == "local" {
+		return nil, nil
+	}
+	if c.IsSet("scope") {
+		return nil, diag.Usagef("--scope: in a registry the scope is the last part of its path")
+	}
+	far, err := openRemote(env, p, warn)
+	if err != nil {
+		return nil, err
+	}
+	base, ok := far.Base(where)
+	if !ok {
+		if !strings.HasPrefix(where, oci.Scheme) {
+			return nil, diag.Usagef("--registry: %s is neither local, an oci:// address, nor a source of type oci in config.yaml", diag.Quote(where))
+		}
+		if base, err = oci.ParseBase(where); err != nil {
+			return nil, err
+		}
+	}
+	return &pack.Registry{Client: far.Registry, Base: base, Progress: line.Report()}, nil
+}
+
+func precompileCommand(env cli.Env) *ucli.Command {
+	return &ucli.Command{
+		Name:      "precompile",
+		Usage:     "compile the payloads of archives into the murmur home",
+		ArgsUsage: "<zip>...",
+		Description: "Staging then compiles nothing. Exits 1 when one can not be compiled, after all were tried.\n\n" +
+			"mur-lock precompile dist/scan-0.1.0.mur.zip\n" +
+			"mur-lock precompile --json *.mur.zip | jq -r '.artifacts[].outcome'",
+		Flags: []ucli.Flag{
+			&ucli.StringFlag{Name: "workdir", Usage: "the work folder of the sessions to come; a murmur home inside it keeps no forms"},
+			cli.JSONFlag(),
+		},
+		Action: func(c *ucli.Context) error {
+			return run(env, c, func(p *project.Places, warn func(diag.Warning)) (report.Report, error) {
+				if err := atLeastOne(c, "an archive"); err != nil {
+					return report.Report{}, err
+				}
+				workdir := c.String("workdir")
+				if workdir != "" {
+					workdir = p.Abs(workdir)
+				}
+				var archives []string
+				for _, a := range c.Args().Slice() {
+					archives = append(archives, p.Abs(a))
+				}
+				return precompile.Archives(c.Context, p, workdir, archives)
 			})
 		},
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mur-capsules/mur/mur-lock/internal/install"
 	"github.com/mur-capsules/mur/mur-lock/internal/pins"
+	"github.com/mur-capsules/mur/mur-lock/internal/progress"
 	"github.com/mur-capsules/mur/mur-lock/internal/project"
 	"github.com/mur-capsules/mur/mur-lock/internal/report"
 )
@@ -16,19 +17,33 @@ func installCommand(env cli.Env) *ucli.Command {
 	return &ucli.Command{
 		Name:      "install",
 		Usage:     "bring artifacts into the project store and pin them",
-		ArgsUsage: "[<scope>/<name>[@<version>] | <path>]...",
+		ArgsUsage: "[<scope>/<name>[@<version>] | oci://<address> | github:<owner>/<repo>@<tag> | <path>]...",
 		Description: "Without arguments everything murmur.yaml declares is installed. Artifacts come from the\n" +
-			"project store, the global store or a path; what is installed by path is not pinned.\n\n" +
+			"project store, the global store, the sources of config.yaml, a registry or a path; what is\n" +
+			"installed by path is not pinned. What is stored already is not fetched again.\n\n" +
 			"mur-lock install                             all this project declares\n" +
 			"mur-lock install local/scan@0.1.0            one, by name and version\n" +
 			"mur-lock install local/scan                  the newest the stores have\n" +
+			"mur-lock install oci://ghcr.io/ana/scan:0.1.0\n" +
 			"mur-lock install ./dist/scan-0.1.0.mur.zip   a file, as local/scan\n" +
 			"mur-lock install -g ./scan-0.1.0.mur.zip     into the global store",
-		Flags: []ucli.Flag{globalFlag("install into the global store and pin nothing"), scopeFlag(), cli.JSONFlag()},
+		Flags: []ucli.Flag{
+			globalFlag("install into the global store and pin nothing"), scopeFlag(),
+			&ucli.BoolFlag{Name: "no-precompile", Usage: "compile nothing; the first staging does"},
+			cli.JSONFlag(),
+		},
 		Action: func(c *ucli.Context) error {
 			return run(env, c, func(p *project.Places, warn func(diag.Warning)) (report.Report, error) {
+				far, err := openRemote(env, p, warn)
+				if err != nil {
+					return report.Report{}, err
+				}
+				line := progress.On(env.Stderr)
+				defer line.Clear()
 				return install.Install(c.Context, p, install.Options{
 					Args: c.Args().Slice(), Global: c.Bool("global"), Scope: c.String("scope"),
+					Remote: far, Progress: line.Report(), Precompile: !c.Bool("no-precompile"),
+					Warn: func(w diag.Warning) { line.Clear(); warn(w) },
 				})
 			})
 		},
@@ -119,6 +134,56 @@ func listCommand(env cli.Env) *ucli.Command {
 				return pins.List(c.Context, p, pins.ListOptions{
 					Global: c.Bool("global"), All: c.Bool("all"), Contract: c.String("contract"),
 				})
+			})
+		},
+	}
+}
+
+func diffCommand(env cli.Env) *ucli.Command {
+	return &ucli.Command{
+		Name:  "diff",
+		Usage: "tell what an install would change, and why",
+		Description: "Changes nothing and asks no network.\n\n" +
+			"mur-lock diff\n" +
+			"mur-lock diff --exit-code || mur-lock install",
+		Flags: []ucli.Flag{
+			&ucli.BoolFlag{Name: "exit-code", Usage: "exit 1 when anything would change"},
+			cli.JSONFlag(),
+		},
+		Action: func(c *ucli.Context) error {
+			changed := false
+			err := run(env, c, func(p *project.Places, warn func(diag.Warning)) (rep report.Report, err error) {
+				if err := atMost(c, 0); err != nil {
+					return report.Report{}, err
+				}
+				rep, changed, err = pins.Diff(c.Context, p)
+				return rep, err
+			})
+			if err == nil && changed && c.Bool("exit-code") {
+				return cli.Exit(diag.ExitError)
+			}
+			return err
+		},
+	}
+}
+
+func pruneCommand(env cli.Env) *ucli.Command {
+	return &ucli.Command{
+		Name:  "prune",
+		Usage: "take out of the project store what is neither declared nor pinned",
+		Description: "The global store, which other projects use too, is left alone.\n\n" +
+			"mur-lock prune --dry-run\n" +
+			"mur-lock prune",
+		Flags: []ucli.Flag{
+			&ucli.BoolFlag{Name: "dry-run", Usage: "only tell what would be pruned"},
+			cli.JSONFlag(),
+		},
+		Action: func(c *ucli.Context) error {
+			return run(env, c, func(p *project.Places, warn func(diag.Warning)) (report.Report, error) {
+				if err := atMost(c, 0); err != nil {
+					return report.Report{}, err
+				}
+				return pins.Prune(c.Context, p, c.Bool("dry-run"))
 			})
 		},
 	}

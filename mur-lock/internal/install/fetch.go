@@ -11,32 +11,132 @@ import (
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/names"
 	"github.com/mur-capsules/mur/lib/store"
+	"github.com/mur-capsules/mur/lib/store/source"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
 
 // fetched is an artifact that was found, and what has to happen to it.
 type fetched struct {
-	item   *store.Item
-	stored bool // the target holds these very bytes already
+	item    *store.Item
+	stored  bool   // the target holds these very bytes already
+	ownerID string // of the source it came from
+	from    string // the source's address of it, "" for a store or path
 }
 
-// fetch finds the artifact of a request. It writes nothing.
-func (in *installer) fetch(ctx context.Context, req artifact.Request) (fetched, error) {
+// fetch finds the artifacts of a request. It writes nothing.
+func (in *installer) fetch(ctx context.Context, req artifact.Request) ([]fetched, error) {
+	var one fetched
+	var err error
 	switch req.Form {
 	case artifact.ByPath:
-		return in.fromPath(req.Path)
+		one, err = in.fromPath(req.Path)
+	case artifact.ByAddress:
+		one, err = in.fromRegistry(ctx, req.Path)
 	case artifact.GitHubRelease:
-		return fetched{}, diag.Errorf("E-IO-003", "github:%s/%s@%s needs a remote source, and this build installs from stores and paths alone", req.Owner, req.Repo, req.Tag).
-			Hint("download the release's %s files and install them by path", artifact.Suffix).
-			Name("path", "github:"+req.Owner+"/"+req.Repo+"@"+req.Tag).Name("reason", "no remote sources")
+		return in.fromRelease(ctx, req)
 	case artifact.Newest:
-		ref, err := newest(ctx, in.sources, req.Ref.Full, in.Host)
+		one, err = in.newest(ctx, req.Ref.Full)
+	default:
+		one, err = in.byVersion(ctx, req.Ref)
+	}
+	return []fetched{one}, err
+}
+
+func (in *installer) fromPath(path string) (fetched, error) {
+	abs := in.Abs(path)
+	data, err := workfs.ReadFile(abs, in.Limits.ArchiveBytes())
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = diag.Errorf("E-IO-001", "there is no archive %s", abs).
+				About(diag.Subject{Kind: diag.Path, Name: abs}).Name("path", abs).Name("what was looked for", "an archive")
+		}
+		return fetched{}, workfs.Fault(err, "cannot read the archive")
+	}
+	it, err := store.NewItem(data, artifact.Ref{Full: names.Full{Scope: in.scope}}, in.Host, in.Limits, abs)
+	return fetched{item: it}, err
+}
+
+// byVersion takes an artifact from the stores, and from the sources of its scope
+// when no store has it, or none the bytes the lock pins.
+func (in *installer) byVersion(ctx context.Context, ref artifact.Ref) (fetched, error) {
+	found, pinned, err := in.fromStores(ctx, ref)
+	if err == nil && pinned || ctx.Err() != nil || len(in.remote.Sources.For(ref.Full.Scope)) == 0 {
+		return found, err
+	}
+	got, serr := in.fromSources(ctx, source.Want{Name: ref.Full, Version: ref.Version, Platform: in.Host})
+	switch {
+	case serr == nil && (err != nil || in.isPinned(ref, got.item.SHA256)):
+		return got, nil
+	case err == nil:
+		return found, nil // it will be seen to conflict with the pin
+	case ctx.Err() != nil:
+		return fetched{}, context.Cause(ctx)
+	}
+	var nf *store.NotFoundError
+	if errors.As(err, &nf) {
+		return fetched{}, alsoNot(serr, nf)
+	}
+	return fetched{}, err
+}
+
+// alsoNot adds what the stores said to what the sources did.
+func alsoNot(err error, stores *store.NotFoundError) error {
+	var d *diag.Error
+	if !errors.As(err, &d) || d.Code != "E-REG-001" && d.Code != "E-REG-006" {
+		return err
+	}
+	for _, p := range stores.Places {
+		d.Message += fmt.Sprintf("\n%s (%s): %s", p.Store, p.Dir, p.Reason)
+	}
+	return d
+}
+
+// fromSources fetches an artifact and reads it.
+func (in *installer) fromSources(ctx context.Context, want source.Want) (fetched, error) {
+	got, err := in.remote.Sources.Fetch(ctx, want, in.progress)
+	if err != nil {
+		return fetched{}, err
+	}
+	return in.read(got, want)
+}
+
+// read makes an item of what a source handed out: its own manifest must say the
+// name and version that were asked for (ART-11, ART-63).
+func (in *installer) read(got source.Got, want source.Want) (fetched, error) {
+	platform := got.Platform
+	if platform == "" {
+		platform = in.Host
+	}
+	full := want.Name
+	full.Scope = got.Scope
+	it, err := store.NewItem(got.Bytes, artifact.Ref{Full: full}, platform, in.Limits, got.From)
+	if err != nil {
+		return fetched{}, err
+	}
+	if err := source.CheckInner(want, it.Ref.Version, got.From); err != nil {
+		return fetched{}, err
+	}
+	return fetched{item: it, ownerID: got.OwnerID, from: got.From}, nil
+}
+
+// newest takes the newest version that some store or source has (ART-12).
+func (in *installer) newest(ctx context.Context, full names.Full) (fetched, error) {
+	ref, err := newest(ctx, in.sources, full, in.Host)
+	if ctx.Err() != nil || len(in.remote.Sources.For(full.Scope)) == 0 {
 		if err != nil {
 			return fetched{}, err
 		}
-		return in.fromStores(ctx, ref)
+		return in.byVersion(ctx, ref)
 	}
-	return in.fromStores(ctx, req.Ref)
+	want := source.Want{Name: full, Platform: in.Host}
+	version, serr := in.remote.Sources.Newest(ctx, want)
+	switch {
+	case serr != nil && (err != nil || diag.CodeOf(serr) != "E-REG-001"):
+		return fetched{}, serr // an unknown newest is no newest
+	case serr == nil && (err != nil || store.CompareVersions(version, ref.Version) > 0):
+		ref = artifact.Ref{Full: full, Version: version}
+	}
+	return in.byVersion(ctx, ref)
 }
 
 // newest picks the newest version some store has of a name.
@@ -68,20 +168,6 @@ func places(chain store.Chain) string {
 	return out
 }
 
-func (in *installer) fromPath(path string) (fetched, error) {
-	abs := in.Abs(path)
-	data, err := workfs.ReadFile(abs, in.Limits.ArchiveBytes())
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = diag.Errorf("E-IO-001", "there is no archive %s", abs).
-				About(diag.Subject{Kind: diag.Path, Name: abs}).Name("path", abs).Name("what was looked for", "an archive")
-		}
-		return fetched{}, workfs.Fault(err, "cannot read the archive")
-	}
-	it, err := store.NewItem(data, artifact.Ref{Full: names.Full{Scope: in.scope}}, in.Host, in.Limits, abs)
-	return fetched{item: it}, err
-}
-
 // offer is what one store has of an artifact.
 type offer struct {
 	store  *store.Store
@@ -90,20 +176,21 @@ type offer struct {
 	err    error
 }
 
-// fromStores asks the stores and takes the best offer.
-func (in *installer) fromStores(ctx context.Context, ref artifact.Ref) (fetched, error) {
+// fromStores asks the stores and takes the best offer. pinned says that the lock
+// has nothing against it.
+func (in *installer) fromStores(ctx context.Context, ref artifact.Ref) (f fetched, pinned bool, err error) {
 	var offers []offer
 	for _, s := range in.sources {
 		f, err := s.Resolve(ctx, ref, in.Host)
 		if ctx.Err() != nil {
-			return fetched{}, context.Cause(ctx)
+			return fetched{}, false, context.Cause(ctx)
 		}
 		offers = append(offers, offer{store: s, target: s == in.target, found: f, err: err})
 	}
 	pin, _ := in.lock.Find(ref.Full)
 	best, err := choose(ref, offers, pin, in.Host)
 	if err != nil {
-		return fetched{}, err
+		return fetched{}, false, err
 	}
 	platform := best.found.Platform
 	if platform == "" {
@@ -111,9 +198,19 @@ func (in *installer) fromStores(ctx context.Context, ref artifact.Ref) (fetched,
 	}
 	it, err := store.NewItem(best.found.Bytes, ref, platform, in.Limits, ref.String())
 	if err != nil {
-		return fetched{}, err
+		return fetched{}, false, err
 	}
-	return fetched{item: it, stored: best.target && it.Platform == best.found.Platform}, nil
+	return fetched{item: it, stored: best.target && it.Platform == best.found.Platform}, in.isPinned(ref, it.SHA256), nil
+}
+
+// isPinned tells whether the lock has this hash for a reference, or none.
+func (in *installer) isPinned(ref artifact.Ref, sha256 string) bool {
+	pin, ok := in.lock.Find(ref.Full)
+	if !ok || pin.Version != ref.Version {
+		return true
+	}
+	want, ok := pin.SHA256.For(in.Host)
+	return !ok || want == sha256
 }
 
 // choose takes, of what the stores offer, the bytes the lock pins, else the first

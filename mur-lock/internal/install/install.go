@@ -1,5 +1,5 @@
-// Package install copies artifacts into a store, from another store or from
-// paths, and pins them (ART-99, ART-104 to ART-106, ART-182).
+// Package install copies artifacts into a store, from another store, from sources
+// or from paths, and pins them (ART-99, ART-104 to ART-106, ART-182).
 package install
 
 import (
@@ -9,8 +9,13 @@ import (
 	"sync"
 
 	"github.com/mur-capsules/mur/lib/artifact"
+	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/store"
+	"github.com/mur-capsules/mur/lib/store/remote"
+	"github.com/mur-capsules/mur/lib/store/source"
+
+	"github.com/mur-capsules/mur/mur-lock/internal/precompile"
 	"github.com/mur-capsules/mur/mur-lock/internal/project"
 	"github.com/mur-capsules/mur/mur-lock/internal/report"
 )
@@ -20,15 +25,25 @@ type Options struct {
 	Args   []string // references and paths; none: everything the manifest declares
 	Global bool
 	Scope  string // of what is installed by path
+
+	Remote     *remote.Remote
+	Progress   source.Progress
+	Precompile bool
+	Warn       func(diag.Warning)
 }
 
 type installer struct {
 	*project.Places
-	scope   string
-	target  *store.Store
-	sources store.Chain
-	pins    bool          // what is installed by reference is pinned
-	lock    lockfile.Lock // as it was at the start; every write reads it again
+	scope    string
+	target   *store.Store
+	sources  store.Chain
+	pins     bool          // what is installed by reference is pinned
+	lock     lockfile.Lock // as it was at the start; every write reads it again
+	remote   *remote.Remote
+	attested bool
+	progress source.Progress
+	kept     *store.Compiled // nil to compile nothing
+	warn     func(diag.Warning)
 }
 
 // Install installs and pins. The error is one that stops it before any artifact;
@@ -43,11 +58,15 @@ func Install(ctx context.Context, p *project.Places, o Options) (report.Report, 
 	if err != nil {
 		return report.Report{}, err
 	}
-	found := in.fetchAll(ctx, requests)
 	rep := report.Report{Rows: make([]report.Row, 0, len(requests))}
-	for i := range requests {
-		rep.Rows = append(rep.Rows, in.finish(ctx, requests[i], found[i]))
-	}
+	in.fetchAll(ctx, requests, func(r request, a answer) {
+		if a.err != nil {
+			rep.Rows = append(rep.Rows, r.failed(a.err))
+		}
+		for _, f := range a.found {
+			rep.Rows = append(rep.Rows, in.finish(ctx, r, f))
+		}
+	})
 	return rep, nil
 }
 
@@ -55,7 +74,13 @@ func newInstaller(p *project.Places, o Options) (*installer, error) {
 	if err := project.CheckScope(o.Scope); err != nil {
 		return nil, err
 	}
-	in := &installer{Places: p, scope: o.Scope, target: p.Global, sources: p.Chain()}
+	in := &installer{
+		Places: p, scope: o.Scope, target: p.Global, sources: p.Chain(),
+		remote: o.Remote, progress: o.Progress, warn: o.Warn,
+	}
+	if o.Precompile {
+		in.kept = store.OpenCompiled(p.Home, "")
+	}
 	if !o.Global || len(o.Args) == 0 {
 		if err := p.Need(); err != nil {
 			return nil, err
@@ -102,52 +127,64 @@ func (in *installer) requests(args []string) ([]request, error) {
 	return out, nil
 }
 
-type answer struct {
-	fetched
-	err error
-}
-
-// fetchAll fetches in parallel. Archives are held in memory until they are
-// stored, so only a few are fetched at a time.
-func (in *installer) fetchAll(ctx context.Context, requests []request) []answer {
-	out := make([]answer, len(requests))
-	slots := make(chan struct{}, 2*runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
-	for i, r := range requests {
-		if r.err != nil {
-			out[i].err = r.err
-			continue
-		}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			out[i].fetched, out[i].err = in.fetch(ctx, r.Request)
-		}()
-	}
-	wg.Wait()
-	return out
-}
-
-// finish stores and pins one artifact.
-func (in *installer) finish(ctx context.Context, r request, a answer) report.Row {
+// failed is the row of a request that led to nothing.
+func (r request) failed(err error) report.Row {
 	row := report.Row{Name: r.text}
 	if r.Ref.Full.Name != "" {
 		row.Name, row.Version = r.Ref.Full.String(), r.Ref.Version
 	}
-	if a.err != nil {
-		return row.Fail(a.err)
+	return row.Fail(err)
+}
+
+type answer struct {
+	found []fetched
+	err   error
+}
+
+// fetchAll fetches in parallel and hands over in the order of the requests, which
+// is the order of new pins. Archives are held in memory until they are stored, so
+// only a few are fetched ahead.
+func (in *installer) fetchAll(ctx context.Context, requests []request, finish func(request, answer)) {
+	slots := make(chan struct{}, max(4, 2*runtime.GOMAXPROCS(0)))
+	answers := make([]chan answer, len(requests))
+	for i := range answers {
+		answers[i] = make(chan answer, 1)
 	}
-	it := a.item
-	row = report.Row{
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		for i, r := range requests {
+			slots <- struct{}{}
+			wg.Go(func() {
+				a := answer{err: r.err}
+				if a.err == nil {
+					a.found, a.err = in.fetch(ctx, r.Request)
+				}
+				if a.err != nil {
+					a.found = nil
+				}
+				answers[i] <- a
+			})
+		}
+	})
+	for i, r := range requests {
+		finish(r, <-answers[i])
+		<-slots
+	}
+}
+
+// finish stores and pins one artifact.
+func (in *installer) finish(ctx context.Context, r request, f fetched) report.Row {
+	it := f.item
+	row := report.Row{
 		Name: it.Ref.Full.String(), Version: it.Ref.Version, SHA256: it.SHA256, Platform: it.Platform,
-		Store: in.target.Label(), Outcome: report.Installed,
+		Store: in.target.Label(), Outcome: report.Installed, Source: f.from,
 	}
 	if err := project.CheckNativePlatform(it); err != nil {
 		return row.Fail(err)
 	}
 	entry := store.Pin(it.Ref, it.SHA256, it.Manifest.Kind, it.Platform)
+	entry.OwnerID = f.ownerID
 	pin := in.pins && r.Form != artifact.ByPath
 	if pin {
 		// Before anything is stored (ART-105).
@@ -155,13 +192,14 @@ func (in *installer) finish(ctx context.Context, r request, a answer) report.Row
 			return row.Fail(c.Diagnostic())
 		}
 	}
-	if a.stored {
+	if f.stored {
 		row.Outcome = report.Unchanged
 	} else if path, err := in.target.Put(ctx, it, true); err != nil {
 		return row.Fail(err)
 	} else {
 		row.Path = path
 	}
+	in.compile(ctx, it)
 	row.Pin = &pin
 	row.Text = fmt.Sprintf("%s %s%s %s the %s store (sha256 %s)", row.Outcome, it.Ref, project.ForPlatform(it.Platform), preposition(row.Outcome), row.Store, row.SHA256)
 	if !pin {
@@ -169,6 +207,20 @@ func (in *installer) finish(ctx context.Context, r request, a answer) report.Row
 		return row
 	}
 	return in.pin(ctx, row, entry)
+}
+
+// compile makes the compiled form of what was installed. A failure changes
+// nothing here (ART-133); staging meets it again.
+func (in *installer) compile(ctx context.Context, it *store.Item) {
+	if in.kept == nil || ctx.Err() != nil {
+		return
+	}
+	if _, err := precompile.Item(ctx, in.kept, it); err != nil {
+		w := diag.Warningf("", "artifact", "%s is installed and can not be compiled: %v", it.Ref, err)
+		subject := it.Ref.Subject()
+		w.Subject = &subject
+		in.warn(w)
+	}
 }
 
 func preposition(o report.Outcome) string {

@@ -9,6 +9,9 @@ import (
 	"github.com/mur-capsules/mur/lib/manifest"
 	"github.com/mur-capsules/mur/lib/names"
 	"github.com/mur-capsules/mur/lib/store"
+	"github.com/mur-capsules/mur/lib/store/oci"
+	"github.com/mur-capsules/mur/lib/store/source"
+
 	"github.com/mur-capsules/mur/mur-lock/internal/project"
 	"github.com/mur-capsules/mur/mur-lock/internal/report"
 )
@@ -18,10 +21,20 @@ type PublishOptions struct {
 	Archive  string // absolute; "" for the project's own
 	Scope    string
 	Platform string // "" for the host's, when the payload is native
+
+	// Registry is where to publish to: nil for the global store.
+	Registry *Registry
 }
 
-// Publish stores an archive in the global store, without ever overwriting
-// (ART-54, ART-181).
+// Registry is a place in a registry to publish to.
+type Registry struct {
+	Client   *oci.Client
+	Base     oci.Base
+	Progress source.Progress
+}
+
+// Publish stores an archive in the global store or a registry, without ever
+// overwriting (ART-54, ART-181).
 func Publish(ctx context.Context, p *project.Places, o PublishOptions) (report.Row, error) {
 	if err := project.CheckScope(o.Scope); err != nil {
 		return report.Row{}, err
@@ -48,6 +61,9 @@ func Publish(ctx context.Context, p *project.Places, o PublishOptions) (report.R
 	if err := project.CheckNativePlatform(it); err != nil {
 		return report.Row{}, err
 	}
+	if o.Registry != nil {
+		return o.Registry.push(ctx, it)
+	}
 	stored, err := p.Global.Put(ctx, it, false)
 	row := report.Row{
 		Name: it.Ref.Full.String(), Version: it.Ref.Version, SHA256: it.SHA256,
@@ -57,6 +73,30 @@ func Publish(ctx context.Context, p *project.Places, o PublishOptions) (report.R
 		return row, err
 	}
 	row.Text = fmt.Sprintf("published %s%s in the global store (sha256 %s)", it.Ref, project.ForPlatform(it.Platform), it.SHA256)
+	return row, nil
+}
+
+// push brings an item to the registry. Its scope is the registry's place (ART-64).
+func (r *Registry) push(ctx context.Context, it *store.Item) (report.Row, error) {
+	it.Ref.Full.Scope = r.Base.Scope()
+	row := report.Row{
+		Name: it.Ref.Full.String(), Version: it.Ref.Version, SHA256: it.SHA256,
+		Outcome: report.Published, Platform: it.Platform,
+	}
+	to := r.Base.Of(it.Ref.Full.Name)
+	var err error
+	if to.Tag, err = oci.Tag(it.Ref.Version, it.Platform); err != nil {
+		return row, err
+	}
+	content, err := oci.Artifact(it.Ref, it.Platform, it.Bytes)
+	if err != nil {
+		return row, err
+	}
+	if err := r.Client.Push(ctx, to, content, r.Progress); err != nil {
+		return row, err
+	}
+	row.Source = to.At(content.Digest).String()
+	row.Text = fmt.Sprintf("published %s%s as %s (sha256 %s)", it.Ref, project.ForPlatform(it.Platform), row.Source, it.SHA256)
 	return row, nil
 }
 

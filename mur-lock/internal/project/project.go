@@ -21,6 +21,7 @@ type Places struct {
 	Root    string // project root, "" outside a project
 	Host    string // platform tag
 	Limits  artifact.Limits
+	Home    workfs.Home
 	Project *store.Store
 	Global  *store.Store
 }
@@ -32,7 +33,7 @@ func Find(env cli.Env) (*Places, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Places{Dir: env.Dir, Host: artifact.Host(), Limits: artifact.LimitsOf(env.Environ)}
+	p := &Places{Dir: env.Dir, Host: artifact.Host(), Limits: artifact.LimitsOf(env.Environ), Home: home}
 	p.Global = store.OfHome(home, p.Limits)
 	if root, ok := store.FindProject(env.Dir); ok {
 		p.Root = root

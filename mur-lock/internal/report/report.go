@@ -25,7 +25,23 @@ const (
 	Unpinned  Outcome = "unpinned"
 	Verified  Outcome = "verified"
 	Listed    Outcome = "listed"
-	Failed    Outcome = "failed"
+
+	Compiled      Outcome = "compiled"
+	AlreadyStored Outcome = "already_stored"
+	NotWASM       Outcome = "not_wasm"
+
+	Pruned     Outcome = "pruned"
+	WouldPrune Outcome = "would_prune"
+
+	// What diff says an install would do.
+	Add     Outcome = "add"
+	Update  Outcome = "update"
+	Adopt   Outcome = "adopt"
+	Fetch   Outcome = "fetch"
+	Restore Outcome = "restore"
+	Unused  Outcome = "unused"
+
+	Failed Outcome = "failed"
 )
 
 // Row is one artifact. Extra members depend on the command.
@@ -37,11 +53,15 @@ type Row struct {
 	Outcome Outcome `json:"outcome"`
 	Fault   *Fault  `json:"error"`
 
-	Path        string   `json:"path,omitempty"`  // of the archive
-	Store       string   `json:"store,omitempty"` // project or global
+	Path        string   `json:"path,omitempty"`   // of the archive
+	Store       string   `json:"store,omitempty"`  // project or global
+	Source      string   `json:"source,omitempty"` // where it was fetched from, or published to
 	Platform    string   `json:"platform,omitempty"`
 	Files       []string `json:"files,omitempty"` // packed entries
 	AdoptedFrom string   `json:"adopted_from,omitempty"`
+	Reason      string   `json:"reason,omitempty"`
+	Pinned      string   `json:"pinned_version,omitempty"`
+	Bytes       int64    `json:"bytes,omitempty"`
 	Pin         *bool    `json:"pinned,omitempty"`
 	Details     *Details `json:"details,omitempty"`
 	More        []*Fault `json:"more_errors,omitempty"` // what Fault has no room for
