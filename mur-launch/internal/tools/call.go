@@ -3,13 +3,13 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/trace"
 	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/mur-launch/internal/mask"
 )
 
 // Recorder takes the lines of the session's trace.
@@ -27,6 +27,9 @@ type Desk struct {
 	trace   Recorder
 	fail    func(error) // ends the session: its trace can not be written
 	clients Clients
+	gateway func(*session.Artifact, wasmhost.HTTP) wasmhost.HTTP
+	secrets *mask.Set
+	where   func() (turn *int64, task *string)
 }
 
 // Options are what a Desk works with. Environ is the host's environment, of
@@ -39,13 +42,19 @@ type Options struct {
 	Environ  []string
 	Trace    Recorder
 	Fail     func(error)
+	// Gateway puts an artifact's gateway before its ordinary client; nil has none.
+	Gateway func(*session.Artifact, wasmhost.HTTP) wasmhost.HTTP
+	// Secrets are masked in what guests log; nil masks nothing.
+	Secrets *mask.Set
+	// Where says in which turn and task a call is made; nil is neither.
+	Where func() (turn *int64, task *string)
 }
 
 // NewDesk makes a Desk. Close it when no call is under way.
 func NewDesk(o Options) *Desk {
 	return &Desk{
 		doc: o.Document, inv: NewInventory(o.Document), guests: o.Guests, folders: o.Folders,
-		environ: o.Environ, trace: o.Trace, fail: o.Fail,
+		environ: o.Environ, trace: o.Trace, fail: o.Fail, gateway: o.Gateway, secrets: o.Secrets, where: o.Where,
 	}
 }
 
@@ -107,39 +116,9 @@ func trust(o session.Origin) string {
 	return "untrusted"
 }
 
-// runTool runs one call of a guest in an instance of its own.
+// runTool runs one call of a tool.
 func (d *Desk) runTool(ctx context.Context, a *session.Artifact, in wasmhost.ToolInput) (wasmhost.ToolResult, error) {
-	who := a.Name + "@" + a.Version
-	grant, err := ToolGrant(d.doc, a, d.environ)
-	if err != nil {
-		return wasmhost.ToolResult{}, fmt.Errorf("%s: %w", who, err)
-	}
-	guest, err := d.guests.Artifact(ctx, a)
-	if err != nil {
-		return wasmhost.ToolResult{}, refusal{Explain(who, wasmhost.Tool, err, grant.Limits)}
-	}
-	dirs, err := d.folders.Open(grant)
-	if err != nil {
-		return wasmhost.ToolResult{}, fmt.Errorf("%s: its folder can not be had: %w", who, err)
-	}
-	defer CloseDirs(dirs)
-	log := newGuestLog(d.folders.Records, a.ToolName)
-	defer log.Close()
-	result, err := guest.RunTool(ctx, &wasmhost.Instance{
-		Name: a.ToolName, Env: grant.Env, Dirs: dirs, HTTP: d.clients.Of(a.Name, grant.Network),
-		Stdout: log, Stderr: log, Limits: grant.Limits,
-	}, in)
-	if err == nil {
-		return result, nil
-	}
-	var f *wasmhost.Fault
-	if errors.As(err, &f) && f.Cause == wasmhost.DeadlinePassed {
-		line := trace.CallDeadline{Component: a.Name, Role: a.Role, Seconds: int64(grant.Limits.Deadline / time.Second)}
-		if rerr := d.record(line); rerr != nil {
-			return wasmhost.ToolResult{}, rerr
-		}
-	}
-	return wasmhost.ToolResult{}, refusal{Explain(who, wasmhost.Tool, err, grant.Limits)}
+	return d.Run(ctx, GuestCall{Artifact: a, Input: in})
 }
 
 // record writes a line; a line that can not be written ends the session.

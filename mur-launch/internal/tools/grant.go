@@ -2,6 +2,7 @@ package tools
 
 import (
 	"math"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func CapsuleGrant(d *session.Document, environ []string) Grant {
 	return Grant{
 		Scope:   ceilingScope(d),
 		Network: d.Policy.NetworkAllow,
-		Env:     guestEnv(d, environ, nil),
+		Env:     guestEnv(d, nil, environ),
 		Limits:  limits(d.Policy.Limits),
 	}
 }
@@ -40,7 +41,7 @@ func CapsuleGrant(d *session.Document, environ []string) Grant {
 // document lowers none for it.
 func ToolGrant(d *session.Document, a *session.Artifact, environ []string) (Grant, error) {
 	g := CapsuleGrant(d, nil)
-	g.Env = guestEnv(d, environ, a.ConfigJSON)
+	g.Env = guestEnv(d, a, environ)
 	if a.Grant == nil {
 		return g, nil
 	}
@@ -87,8 +88,8 @@ func limits(l policy.Limits) wasmhost.Limits {
 // guestEnv is the environment of AGT-158 and AGT-159: the allowed host values
 // the credential rules keep, then the runtime's own names, which nothing can
 // shadow, and the artifact's configuration last (TOL-104). Nothing else of the
-// host is inherited.
-func guestEnv(d *session.Document, environ []string, config *string) []string {
+// host is inherited. A is nil for a script capsule's own guest.
+func guestEnv(d *session.Document, a *session.Artifact, environ []string) []string {
 	own := [][2]string{
 		{"MURMUR_CAPSULE_NAME", d.Capsule.Name},
 		{"MURMUR_CAPSULE_VERSION", d.Capsule.Version},
@@ -96,11 +97,15 @@ func guestEnv(d *session.Document, environ []string, config *string) []string {
 		{"MURMUR_RUNTIME_DIR", d.Directories.Runtime.Path},
 		{"MURMUR_RECORDS_DIR", d.Directories.Records.Path},
 	}
-	rules := d.Policy.Env()
+	own = append(own, inferenceEnv(d, a)...)
 	taken := map[string]bool{"MURMUR_ARTIFACT_CONFIG": true, "PWD": true}
+	for _, name := range inferenceNames {
+		taken[name] = true
+	}
 	for _, kv := range own {
 		taken[kv[0]] = true
 	}
+	rules := d.Policy.Env()
 	var env []string
 	for _, name := range d.Policy.EnvAllow {
 		if _, removed := rules.Removes(name); removed || taken[name] || name == "" {
@@ -114,8 +119,46 @@ func guestEnv(d *session.Document, environ []string, config *string) []string {
 	for _, kv := range own {
 		env = append(env, kv[0]+"="+kv[1])
 	}
-	if config != nil {
-		env = append(env, "MURMUR_ARTIFACT_CONFIG="+*config)
+	if a != nil && a.ConfigJSON != nil {
+		env = append(env, "MURMUR_ARTIFACT_CONFIG="+*a.ConfigJSON)
+	}
+	return env
+}
+
+// GatewayAuthority is what guests with a gateway send their keyed requests to;
+// nothing listens there (AGT-132).
+const GatewayAuthority = "127.0.0.1:9"
+
+// inferenceNames can not be supplied by the host, whether they are set or not.
+var inferenceNames = []string{
+	"MURMUR_CAPSULE_URL", "MURMUR_INFERENCE_TRANSPORT", "MURMUR_INFERENCE_MODEL", "MURMUR_INFERENCE_DRIVER",
+	"MURMUR_INFERENCE_DRIVER_CONFIG", "MURMUR_INFERENCE_ENDPOINT", "MURMUR_GATEWAY_ENDPOINT",
+}
+
+// inferenceEnv says how an agent's model is asked, and to the guest of an
+// artifact with a gateway where that is (AGT-132, AGT-158). No key is in it.
+func inferenceEnv(d *session.Document, a *session.Artifact) (env [][2]string) {
+	inf := d.Inference
+	if inf != nil {
+		env = append(env, [2]string{"MURMUR_INFERENCE_TRANSPORT", inf.Transport}, [2]string{"MURMUR_INFERENCE_MODEL", inf.Model})
+		if len(inf.Choices) > 0 {
+			c := inf.Choices[0]
+			env = append(env, [2]string{"MURMUR_INFERENCE_DRIVER", c.Driver})
+			if c.ConfigJSON != nil {
+				env = append(env, [2]string{"MURMUR_INFERENCE_DRIVER_CONFIG", *c.ConfigJSON})
+			}
+		}
+	}
+	if a == nil || a.Gateway == nil {
+		return env
+	}
+	at := "http://" + GatewayAuthority
+	if u, err := url.Parse(d.Gateways[*a.Gateway].Endpoint); err == nil {
+		at += strings.TrimSuffix(u.EscapedPath(), "/")
+	}
+	env = append(env, [2]string{"MURMUR_GATEWAY_ENDPOINT", at})
+	if inf != nil && len(inf.Choices) > 0 && inf.Choices[0].Driver == a.Name {
+		env = append(env, [2]string{"MURMUR_INFERENCE_ENDPOINT", at})
 	}
 	return env
 }

@@ -60,10 +60,10 @@ func (g *Guests) Close() error {
 	return errors.Join(errs...)
 }
 
-// Artifact returns the guest of a declared tool.
+// Artifact returns the guest of a declared tool or driver.
 func (g *Guests) Artifact(ctx context.Context, a *session.Artifact) (wasmhost.Guest, error) {
 	return g.load(ctx, a.Name, origin{
-		implementation: a.Implementation, kind: wasmhost.Tool,
+		implementation: a.Implementation, kind: kindOf(a),
 		form: a.Compiled, source: a.Archive.SHA256, sum: a.Payload.SHA256,
 		wasm: func() ([]byte, error) { return g.source.Archive(a.Archive, a.Payload.Entry) },
 	})
