@@ -103,27 +103,34 @@ func JSONFlag() ucli.Flag {
 // rendered to env.Stderr in the form of DIA section 1, a usage error exits 2,
 // and a panic is printed with its place and exits 1 (DIA-37). Flags may stand
 // before or after arguments, up to "--".
-func Run(ctx context.Context, env Env, app *ucli.App) (status int) {
+func Run(ctx context.Context, env Env, app *ucli.App) int {
+	return RunWith(ctx, env, app, diag.ExitStatus)
+}
+
+// RunWith is Run for a command whose failures end it with statuses of its own:
+// exit is asked for every error but Exit.
+func RunWith(ctx context.Context, env Env, app *ucli.App, exit func(error) int) (status int) {
 	asJSON := wantsJSON(env.Args)
 	p := &diag.Printer{W: env.Stderr, JSON: asJSON, Command: app.Name, Now: env.Now}
 	defer func() {
 		if r := recover(); r != nil {
-			p.Error(fmt.Errorf("internal failure: %v\n%s", r, bytes.TrimSpace(debug.Stack())), diag.ExitError)
-			status = diag.ExitError
+			err := fmt.Errorf("internal failure: %v\n%s", r, bytes.TrimSpace(debug.Stack()))
+			status = exit(err)
+			p.Error(err, status)
 		}
 	}()
 	prepare(app, env)
 	err := app.RunContext(ctx, append([]string{app.Name}, reorder(app.Flags, app.Commands, env.Args)...))
-	var exit exitError
+	var said exitError
 	switch {
 	case err == nil:
 		return diag.ExitOK
-	case errors.As(err, &exit):
-		return int(exit)
+	case errors.As(err, &said):
+		return int(said)
 	case errors.Is(err, syscall.EPIPE):
 		return 128 + int(syscall.SIGPIPE) // the reader has gone: nobody to tell
 	}
-	status = diag.ExitStatus(err)
+	status = exit(err)
 	p.Error(err, status)
 	return status
 }

@@ -80,8 +80,9 @@ func MakePlan(g Grants) Plan {
 	}
 	p.Landlock = g.Reading.Landlock.ABI
 	p.ComposedRoot = tier == TierSealed
-	p.PrivateMounts = !p.ComposedRoot && g.Reading.MountNS
-	p.PrivateProc = !p.ComposedRoot && g.Reading.MountNS && g.Reading.ProcView == "private"
+	// The root of the file system can not be bound over itself.
+	p.PrivateMounts = !p.ComposedRoot && g.Reading.MountNS && g.Folders.Work != "/"
+	p.PrivateProc = p.PrivateMounts && g.Reading.ProcView == "private"
 	p.Noexec = !g.Policy.WorkdirExec && (p.PrivateMounts || p.ComposedRoot)
 	p.OverTmp = p.ComposedRoot || p.PrivateMounts && !slices.ContainsFunc([]string{g.Folders.Work, g.Folders.Tmp, g.Folders.Home}, beneathTmp)
 	p.folders(g.Folders)

@@ -39,6 +39,7 @@ var rooms = map[string][]string{
 	"confine/egress":                   {"policy"},
 	"confine/holder":                   {"confine/packet", "confine/egress", "confine/worker"},
 	"confine/closure":                  {},
+	"confine/grants":                   {"confine", "confine/closure", "policy"},
 	"audit":                            {"artifact", "diag", "lockfile", "manifest", "names", "store", "wasmhost"},
 	"toolschema":                       {"diag"},
 	"confine/box":                      {},
@@ -73,7 +74,7 @@ var rooms = map[string][]string{
 var leaves = map[string][]string{
 	"github.com/bytecodealliance/wasmtime-go": {"lib/wasmhost/component/wasmtime"},
 	"github.com/tetratelabs/wazero":           {"lib/wasmhost/core", "examples/wasm-tools"},
-	"golang.org/x/net/bpf":                    {"lib/confine/seccomp", "lib/confine/worker"},
+	"golang.org/x/net/bpf":                    {"lib/confine/seccomp", "lib/confine/worker", "mur-shell/internal/room"},
 	"gopkg.in/yaml.v3":                        {"lib/internal/strictyaml", "lib/config", "lib/lockfile", "lib/manifest"},
 	"github.com/itchyny/gojq":                 {"mur-trace"},
 	"go.opentelemetry.io":                     {"mur-trace"},

@@ -62,18 +62,7 @@ func serve(conn *packet.Conn) {
 		if err != nil {
 			return
 		}
-		var q request
-		var r reply
-		var out []*os.File
-		if err := json.Unmarshal(buf[:n], &q); err != nil {
-			r.Error = err.Error()
-		} else if q.Worker {
-			r.PID, err = startWorker(q, fds)
-		} else {
-			var o egress.Opened
-			o, err = egress.Open(q.Ports)
-			out, r.IPv6 = o.Files, o.IPv6
-		}
+		r, out, err := answer(buf[:n], fds)
 		if err != nil {
 			r.Error = err.Error()
 		}
@@ -82,6 +71,21 @@ func serve(conn *packet.Conn) {
 		}
 		send(conn, r, out)
 	}
+}
+
+// answer does what one request asks; the files go with the reply.
+func answer(msg []byte, fds []int) (r reply, out []*os.File, err error) {
+	var q request
+	if err := json.Unmarshal(msg, &q); err != nil {
+		return r, nil, err
+	}
+	if q.Worker {
+		r.PID, err = startWorker(q, fds)
+		return r, nil, err
+	}
+	o, err := egress.Open(q.Ports)
+	r.IPv6 = o.IPv6
+	return r, o.Files, err
 }
 
 func send(conn *packet.Conn, r reply, files []*os.File) {

@@ -1,0 +1,63 @@
+package proto
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mur-capsules/mur/lib/policy"
+	"github.com/mur-capsules/mur/mur-shell/internal/call"
+	"github.com/mur-capsules/mur/mur-shell/internal/room"
+)
+
+// Ended describes a call that ran (SHL section 2). binary is the canonical path of
+// what ran, timeout the one that was set.
+func Ended(c call.Call, binary string, r room.Result, limits policy.Resources, timeout time.Duration) Done {
+	d := Done{
+		Event: "done", Tool: c.Entry, Binary: binary, Command: c.Command, Argv: append([]string{}, c.Args...), Script: c.Script, Recipe: c.Recipe,
+		ExitCode: r.ExitCode(), TimedOut: r.TimedOut,
+		Stdout: room.Text(r.Stdout), Stderr: room.Text(r.Stderr), StdoutBytes: r.StdoutBytes, StderrBytes: r.StderrBytes,
+		Truncated:  r.StdoutBytes > room.HeadBytes || r.StderrBytes > room.HeadBytes,
+		DurationMS: r.Duration.Milliseconds(), Leftovers: r.Leftovers,
+	}
+	if r.Known && r.Status.Signaled() {
+		name := signalName(r.Status.Signal())
+		d.Signal = &name
+	}
+	if r.Limit != "" {
+		d.ResourceLimit = &r.Limit
+	}
+	if note := notes(r, d, limits, timeout); note != "" {
+		d.RuntimeNote = &note
+	}
+	d.ToolResult = Finished(c.Entry, c.Line(), d)
+	return d
+}
+
+func signalName(s syscall.Signal) string {
+	if n := unix.SignalName(s); n != "" {
+		return n
+	}
+	return fmt.Sprintf("SIG%d", int(s))
+}
+
+// notes are the runtime's own words about a command (SHL-32, SHL-87, CON-285).
+func notes(r room.Result, d Done, limits policy.Resources, timeout time.Duration) string {
+	var out []string
+	if r.TimedOut {
+		out = append(out, fmt.Sprintf("The command was ended by its time-out of %s.", timeout))
+	}
+	if r.Limit != "" {
+		out = append(out, room.LimitNote(r.Limit, limits))
+	}
+	if !r.Known {
+		out = append(out, "How the command ended is not known: the process that ran it was lost.")
+	}
+	if d.ExitCode == 126 || d.ExitCode == 127 || strings.Contains(d.Stderr, "failed to map segment from shared object") {
+		out = append(out, "Programs and libraries in the work folder, the temporary folder and the home can not be executed or loaded; capabilities.filesystem.workdir_exec would allow it.")
+	}
+	return strings.Join(out, " ")
+}

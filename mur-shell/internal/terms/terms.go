@@ -1,0 +1,175 @@
+package terms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/mur-capsules/mur/lib/confine"
+	"github.com/mur-capsules/mur/lib/confine/cgroup"
+	"github.com/mur-capsules/mur/lib/confine/grants"
+	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/policy"
+	"github.com/mur-capsules/mur/lib/workfs"
+	"github.com/mur-capsules/mur/mur-shell/internal/room"
+)
+
+// Host is what settling asks of the machine; a test brings its own.
+type Host struct {
+	Probe  func() confine.Reading
+	Grants grants.Host
+}
+
+// Terms are what a command runs on.
+type Terms struct {
+	ID       string
+	Reading  confine.Reading
+	Decision confine.Decision
+	Policy   policy.Policy
+	Plan     confine.Plan
+	Report   confine.ScopeReport
+	Binds    []confine.Bind
+	Staged   []room.Identity
+	Warnings []diag.Warning
+	// Runtime are the session's own variables (SHL section 5).
+	Runtime map[string]string
+	Network *room.Network // already running; nil where the plan has none
+
+	records *workfs.Root // of a run without a session: removed by Close
+	home    workfs.Home
+	scope   *cgroup.Scope
+	keep    bool
+	state   string // of composed roots
+	etc     string // of their synthetic files
+	notes   *Notes
+}
+
+// Records is the directory whose logs a run may write, absolute.
+func (t *Terms) Records() string { return t.Runtime["MURMUR_RECORDS_DIR"] }
+
+// Keep makes Close leave the records: they hold a log.
+func (t *Terms) Keep() { t.keep = true }
+
+// Notes take lines for a session's log until somebody reads them.
+type Notes struct {
+	ch chan string
+}
+
+// NewNotes holds up to 256 lines; further ones are dropped.
+func NewNotes() *Notes { return &Notes{ch: make(chan string, 256)} }
+
+// Add takes a line, from any goroutine.
+func (n *Notes) Add(line string) {
+	select {
+	case n.ch <- line:
+	default:
+	}
+}
+
+// Drain returns what was added since the last call.
+func (n *Notes) Drain() []string {
+	var out []string
+	for {
+		select {
+		case l := <-n.ch:
+			out = append(out, l)
+		default:
+			return out
+		}
+	}
+}
+
+// Notes are the lines for the log so far, each once.
+func (t *Terms) Notes() []string { return t.notes.Drain() }
+
+// Room opens the room the terms describe, with a cgroup scope where the session
+// needs one (CON-177 to CON-179).
+func (t *Terms) Room(ctx context.Context) (*room.Room, error) {
+	if err := t.makeScope(); err != nil {
+		return nil, err
+	}
+	cfg := room.Config{
+		ID: t.ID, Plan: t.Plan, Reading: t.Reading, Policy: t.Policy, Binds: t.Binds, Staged: t.Staged,
+		Scope: t.scope, Network: t.Network, Note: t.notes.Add,
+		State: t.state, Etc: t.etc,
+	}
+	if t.Plan.ComposedRoot {
+		for _, d := range []string{cfg.State, cfg.Etc} {
+			if err := os.Mkdir(d, 0o711); err != nil && !errors.Is(err, os.ErrExist) {
+				return nil, room.RootError(err)
+			}
+		}
+	}
+	t.Network = nil // the room's now
+	return room.Open(ctx, cfg)
+}
+
+// makeScope makes the session's group. Outside of a session a host that delegates
+// none is a warning, unless a limit that only a group holds was asked for.
+func (t *Terms) makeScope() error {
+	d := t.Policy.DeclaredResources
+	if runtime.GOOS != "linux" || t.Decision.Declared == policy.Unconfined && !d.Cgroup() {
+		return nil
+	}
+	r := t.Policy.Resources
+	limits := cgroup.Limits{MemoryBytes: uint64(r.CgroupMemoryBytes), PidsMax: uint64(r.CgroupPidsMax), CPUPercent: uint64(r.CgroupCPUPercent)}
+	scope, err := cgroup.New(t.Reading.Cgroup, fmt.Sprintf("murmur-%s-%d-1", t.ID, os.Getpid()), limits)
+	if err == nil {
+		t.scope = scope
+		return nil
+	}
+	if d.Cgroup() {
+		return diag.Errorf("E-RUN-012", "the cgroup_* limits can not be held: %w", err).In("launch").
+			About(diag.Subject{Kind: diag.Host, Name: "cgroup"}).Name("step", err.Error()).Name("reason", err.Error()).
+			Hint("delegate the memory, pids and cpu controllers to this user, or drop the cgroup_* limits; mur-doctor says what is missing")
+	}
+	t.Warnings = append(t.Warnings, diag.Warningf("W-SEC-010", "resources",
+		"no cgroup can be made here (%s): limits hold for each process and for the number of processes, not for memory and CPU of all together", err))
+	return nil
+}
+
+// Close ends what the terms still hold and removes what a run without a session
+// made, unless it was kept. The room is closed before.
+func (t *Terms) Close() error {
+	var errs []error
+	if t.Network != nil {
+		t.Network.Close()
+	}
+	if t.scope != nil {
+		errs = append(errs, t.scope.Remove())
+	}
+	if t.records == nil {
+		return errors.Join(errs...)
+	}
+	dir := t.records.Path()
+	t.records.Close()
+	parent, err := t.home.OpenExisting(standaloneDir, workfs.Options{Ephemeral: true})
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	defer parent.Close()
+	name := filepath.Base(dir)
+	if !t.keep {
+		errs = append(errs, parent.RemoveAll(name))
+		return errors.Join(errs...)
+	}
+	for _, d := range []string{"tmp", "home", "sealed-etc", "sealed-root"} {
+		if err := parent.RemoveAll(filepath.Join(name, d)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// within tells whether path is dir or lies beneath it.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// Allows reports whether an entry is in the allow list, compared exactly (SHL-35).
+func (t *Terms) Allows(entry string) bool { return slices.Contains(t.Policy.ShellAllow, entry) }
