@@ -152,7 +152,7 @@ func relativePath(s string) error {
 	}
 	for _, part := range strings.Split(s, "/") {
 		if part == ".." {
-			return errors.New("holds ..")
+			return errors.New(`holds ".."`)
 		}
 	}
 	return nil

@@ -117,7 +117,7 @@ func CheckVersion(s string) error {
 	case strings.HasPrefix(s, "."):
 		return errors.New("begins with a dot")
 	case strings.ContainsAny(s, `/\`), strings.Contains(s, ".."):
-		return errors.New(`holds /, \ or ..`)
+		return errors.New(`holds /, .. or \`)
 	case strings.IndexFunc(s, control) >= 0:
 		return errors.New("holds a control character")
 	case strings.ContainsAny(s, "^~*<>=|, "):

@@ -79,7 +79,7 @@ func TestScopes(t *testing.T) {
 		t.Errorf("%q %v", got, err)
 	}
 	_, err = CheckReadOnly(Place{Key: "k"}, []string{"ok", "../x"})
-	if diag.CodeOf(err) != "E-CAP-012" || err.Error() != `k[1]: the entry "../x" is refused: it climbs above the work folder with ..` {
+	if diag.CodeOf(err) != "E-CAP-012" || err.Error() != `k[1]: the entry "../x" is refused: it climbs with .. above the work folder` {
 		t.Errorf("%v", err)
 	}
 	if got, err := CheckReadOnly(Place{}, nil); err != nil || got == nil {

@@ -52,7 +52,7 @@ func inside(p string) (string, error) {
 		case "", ".":
 		case "..":
 			if depth--; depth < 0 {
-				return "", errors.New("it climbs above the work folder with ..")
+				return "", errors.New("it climbs with .. above the work folder")
 			}
 		default:
 			depth++

@@ -58,12 +58,11 @@ func Session(dir string, size int64, seed uint64) (string, int64, error) {
 }
 
 type generator struct {
-	rng     *rand.Rand
-	owner   *trace.Owner
-	path    string
-	size    int64
-	written int64 // about, between looks at the file
-	err     error
+	rng   *rand.Rand
+	owner *trace.Owner
+	path  string
+	size  int64
+	err   error
 }
 
 func (g *generator) session() error {

@@ -116,9 +116,7 @@ func TestEscapes(t *testing.T) {
 		in := instance(func(in *wasmhost.Instance) { in.Dirs = []wasmhost.Dir{work} })
 		var lines []string
 		for _, p := range []string{secret, rel, "abs", "rel", "dir/secret", "root" + secret, "deep/../" + rel, "up/" + filepath.Base(dir) + "/../" + rel} {
-			for _, verb := range []string{"read " + p, "write " + p + " gone", "append " + p + " gone", "stat " + p, "truncate " + p + " 0", "touch " + p + " 1"} {
-				lines = append(lines, verb)
-			}
+			lines = append(lines, "read "+p, "write "+p+" gone", "append "+p+" gone", "stat "+p, "truncate "+p+" 0", "touch "+p+" 1")
 		}
 		lines = append(lines,
 			"list dir", "list up", "list root", "list ..", "list /..", "mkdir dir/new", "mkdir ../new", "unlink dir/secret", "rmdir up/deep",

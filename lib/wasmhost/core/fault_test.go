@@ -235,7 +235,10 @@ func TestHostPanic(t *testing.T) {
 	if f := faultOf(t, context.Background(), in, do{"do": "chunk"}); f.Cause != wasmhost.HostPanic || !strings.Contains(f.Error(), "a defect") {
 		t.Errorf("got %v", f)
 	}
-	in.Imports.RequestInput = func(context.Context, string) (string, error) { var m map[int]int; m[1] = 1; return "", nil }
+	in.Imports.RequestInput = func(context.Context, string) (string, error) {
+		var none []int
+		return "", errors.Join(errors.New("never"), map[bool]error{}[none[1] > 0])
+	}
 	if f := faultOf(t, context.Background(), in, do{"do": "ask"}); f.Cause != wasmhost.HostPanic {
 		t.Errorf("got %v", f)
 	}
