@@ -1,18 +1,21 @@
 # Everything a person or a machine does with the project. `make help` lists it.
 
 GO      ?= go
-MODULES := lib mur-stage mur-launch mur-shell mur-trace mur-lock mur-doctor examples scripts
+MODULES := lib mur-stage mur-launch mur-shell mur-trace mur-lock mur-doctor drivers examples scripts
 COMMANDS := mur-stage mur-launch mur-shell mur-trace mur-lock mur-doctor
 BIN     := bin
 FUZZTIME ?= 10s
 
-.PHONY: help build demo test ci bench fuzz lint race check-format vet vet-guests staticcheck check deps clean
+.PHONY: help build drivers demo test ci bench fuzz lint race check-format vet vet-guests staticcheck check deps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 build: ## build the commands into bin/
 	$(GO) build -o $(BIN)/ $(COMMANDS:%=./%)
+
+drivers: build ## build and pack the drivers into drivers/build/
+	sh drivers/build.sh
 
 demo: build ## pack, pin, stage, launch and read back a real capsule, offline
 	sh scripts/demo.sh

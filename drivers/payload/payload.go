@@ -1,0 +1,226 @@
+// Package payload holds what passes between the agent loop and a driver: the
+// request a driver is called with and the answer it gives (docs/spec/agent.md,
+// sections 4, 6 and 7). It knows no provider and does no I/O.
+package payload
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Request is what the data of a driver call holds.
+type Request struct {
+	Model     string    `json:"model"`
+	MaxTokens int       `json:"max_tokens"` // the most the answer may have
+	Messages  []Message `json:"messages"`
+	Tools     []Tool    `json:"tools"`
+	System    string    `json:"system"` // may be empty
+	// PromptCacheKey is the same for all calls of a conversation.
+	PromptCacheKey string `json:"prompt_cache_key"`
+	// Params are laid over the provider's request; the loop sends none.
+	Params map[string]json.RawMessage `json:"params"`
+}
+
+// The roles of messages.
+const (
+	User      = "user"
+	Assistant = "assistant"
+	ToolRole  = "tool"
+)
+
+// Message is one turn of the conversation. ToolCallID and IsError are those of
+// messages of role tool, which answer one tool call.
+type Message struct {
+	Role       string  `json:"role"`
+	Content    []Block `json:"content"`
+	ToolCallID string  `json:"tool_call_id,omitempty"`
+	IsError    bool    `json:"is_error,omitempty"`
+}
+
+// Tool is an entry of the tool inventory; Parameters is a JSON schema.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// The types of blocks this package knows.
+const (
+	Text     = "text"
+	ToolCall = "tool_call"
+	Image    = "image"
+	Thinking = "thinking"
+)
+
+// Block is a part of a message. Which fields count depends on Type; a block of
+// a type that is not listed above is carried in Raw, unchanged.
+type Block struct {
+	Type      string
+	Text      string          // text, thinking
+	Signature string          // thinking: the provider's proof that it wrote it
+	ID        string          // tool_call
+	Name      string          // tool_call
+	Input     json.RawMessage // tool_call; an object, or a string that holds what is not one
+	MediaType string          // image
+	Data      string          // image, in base64
+	Raw       json.RawMessage // of other types
+}
+
+type wireBlock struct {
+	Type      string          `json:"type"`
+	Text      *string         `json:"text,omitempty"`
+	Signature string          `json:"signature,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+	Source    *source         `json:"source,omitempty"`
+}
+
+type source struct {
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
+}
+
+// UnmarshalJSON reads a block of any type.
+func (b *Block) UnmarshalJSON(data []byte) error {
+	var kind struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(data, &kind); err != nil {
+		return err
+	}
+	*b = Block{Type: kind.Type}
+	switch kind.Type {
+	case "":
+		return fmt.Errorf("a block has no type")
+	case Text, ToolCall, Image, Thinking:
+	default:
+		b.Raw = append(json.RawMessage(nil), data...)
+		return nil
+	}
+	var w wireBlock
+	if err := json.Unmarshal(data, &w); err != nil {
+		return fmt.Errorf("a block of type %s: %w", kind.Type, err)
+	}
+	if w.Text != nil {
+		b.Text = *w.Text
+	}
+	b.Signature, b.ID, b.Name, b.Input = w.Signature, w.ID, w.Name, w.Input
+	if w.Source != nil {
+		b.MediaType, b.Data = w.Source.MediaType, w.Source.Data
+	}
+	return nil
+}
+
+// MarshalJSON writes just the members the type has.
+func (b Block) MarshalJSON() ([]byte, error) {
+	w := wireBlock{Type: b.Type}
+	switch b.Type {
+	case Text:
+		w.Text = &b.Text
+	case Thinking:
+		w.Text, w.Signature = &b.Text, b.Signature
+	case ToolCall:
+		w.ID, w.Name, w.Input = b.ID, b.Name, b.Input
+	case Image:
+		w.Source = &source{b.MediaType, b.Data}
+	default:
+		return b.Raw, nil
+	}
+	return json.Marshal(w)
+}
+
+// TextBlock is a block of text.
+func TextBlock(s string) Block { return Block{Type: Text, Text: s} }
+
+// The stop reasons the loop knows; any other fails the attempt by its name.
+const (
+	StopToolCall  = "tool_call"
+	StopEndTurn   = "end_turn"
+	StopMaxTokens = "max_tokens"
+	StopError     = "error"
+)
+
+// Answer is what a driver returns.
+type Answer struct {
+	StopReason string  `json:"stop_reason"`
+	Content    []Block `json:"content"`
+	Error      string  `json:"error,omitempty"` // with StopError: what went wrong
+	Usage      *Usage  `json:"usage,omitempty"`
+}
+
+// Usage is what the provider counted; nil is not reported. Input counts all of
+// the request, what was read from a cache and what was written to one included.
+type Usage struct {
+	Input      *int64 `json:"input_tokens,omitempty"`
+	Output     *int64 `json:"output_tokens,omitempty"`
+	Cached     *int64 `json:"cached_tokens,omitempty"`
+	CacheWrite *int64 `json:"cache_write_tokens,omitempty"`
+}
+
+// Errorf is an answer that says why there is none.
+func Errorf(format string, args ...any) Answer {
+	return Answer{StopReason: StopError, Error: fmt.Sprintf(format, args...)}
+}
+
+// JSON is the answer as a driver returns it.
+func (a Answer) JSON() string {
+	if a.Content == nil {
+		a.Content = []Block{}
+	}
+	b, err := json.Marshal(a)
+	if err != nil { // a Raw block or an Input that is not JSON
+		b, _ = json.Marshal(Errorf("the answer can not be written: %v", err))
+	}
+	return string(b)
+}
+
+// Finish puts an answer in order before it is returned. Calls in an answer that
+// did not stop for them are dropped, since nobody would answer them; and each
+// call gets an id that no other call of the conversation has, since some
+// providers number theirs anew in every answer.
+func (a *Answer) Finish(req Request) {
+	if a.StopReason != StopToolCall {
+		kept := a.Content[:0]
+		for _, b := range a.Content {
+			if b.Type != ToolCall {
+				kept = append(kept, b)
+			}
+		}
+		a.Content = kept
+		return
+	}
+	used := map[string]bool{}
+	for _, m := range req.Messages {
+		for _, b := range m.Content {
+			if b.Type == ToolCall {
+				used[b.ID] = true
+			}
+		}
+	}
+	for i := range a.Content {
+		b := &a.Content[i]
+		if b.Type != ToolCall {
+			continue
+		}
+		for n := 0; b.ID == "" || used[b.ID]; n++ {
+			b.ID = fmt.Sprintf("call_%d_%d", len(req.Messages), i+n*len(a.Content))
+		}
+		used[b.ID] = true
+	}
+}
+
+// Arguments turns the text of a call's arguments into its Input: an object as
+// it is, nothing into {}, and what is not an object into a string that holds
+// it, which the loop answers with an error the model can read.
+func Arguments(text string) json.RawMessage {
+	if text == "" || text == "null" {
+		return json.RawMessage("{}")
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &object) == nil && object != nil {
+		return json.RawMessage(text)
+	}
+	s, _ := json.Marshal(text)
+	return s
+}
