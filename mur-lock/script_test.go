@@ -19,14 +19,8 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
-		Setup: func(env *testscript.Env) error {
-			home := filepath.Join(env.WorkDir, "home")
-			env.Setenv("HOME", home)
-			env.Setenv("MURMUR_HOME", "")
-			env.Setenv("HOST", artifact.Host())
-			return os.Mkdir(home, 0o755)
-		},
+		Dir:   "testdata/script",
+		Setup: setupScript,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"mkzip": mkzip,
 			"mode":  mode,
@@ -37,6 +31,14 @@ func TestScripts(t *testing.T) {
 			"mkcomponent": mkcomponent,
 		},
 	})
+}
+
+func setupScript(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, "home")
+	env.Setenv("HOME", home)
+	env.Setenv("MURMUR_HOME", "")
+	env.Setenv("HOST", artifact.Host())
+	return os.Mkdir(home, 0o755)
 }
 
 // mkzip makes a zip file as an ordinary program does: mkzip <zip> <dir> <file>...

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that some tests use as peers or as a browser.
+# Installs the Debian packages that some tests use as peers, as a browser or as a
+# registry.
 # Without root or apt it says what is missing and goes on: the tests that need
 # a missing program say so themselves.
 set -eu
@@ -10,6 +11,7 @@ need() { # need <program> <package>
 }
 need jq jq
 need chromium chromium
+need docker-registry docker-registry
 
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

@@ -66,6 +66,7 @@ var rooms = map[string][]string{
 	"guest":                            {"guest/internal/murmur"},
 	"cli":                              {"diag"},
 	"murtest":                          {},
+	"murtest/registry":                 {},
 	"murtest/provider":                 {},
 }
 
