@@ -6,6 +6,7 @@ package payload
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Request is what the data of a driver call holds.
@@ -210,15 +211,16 @@ func (a *Answer) Finish(req Request) {
 	}
 }
 
-// Arguments turns the text of a call's arguments into its Input: an object as
-// it is, nothing into {}, and what is not an object into a string that holds
-// it, which the loop answers with an error the model can read.
+// Arguments turns the text of a call's arguments into its Input: an object or a
+// string as it is, nothing into {}, and what is neither into a string that
+// holds it, which the loop answers with an error the model can read.
 func Arguments(text string) json.RawMessage {
-	if text == "" || text == "null" {
+	if text = strings.TrimSpace(text); text == "" || text == "null" {
 		return json.RawMessage("{}")
 	}
 	var object map[string]json.RawMessage
-	if json.Unmarshal([]byte(text), &object) == nil && object != nil {
+	var already string
+	if json.Unmarshal([]byte(text), &object) == nil || json.Unmarshal([]byte(text), &already) == nil {
 		return json.RawMessage(text)
 	}
 	s, _ := json.Marshal(text)

@@ -47,7 +47,7 @@ type Emit struct {
 type Config struct {
 	Stream      *bool             `json:"stream"`       // true without it
 	Retries     *int              `json:"retries"`      // 2 without it
-	TimeoutSecs *int              `json:"timeout_secs"` // of each wait; 300 without it
+	TimeoutSecs *float64          `json:"timeout_secs"` // of each wait; 300 without it
 	Headers     map[string]string `json:"headers"`      // added to each request
 	// Request is laid over the provider's request, member by member; null
 	// removes one.
@@ -94,7 +94,7 @@ func Call(in guest.Input, rt Runtime, p Provider) payload.Answer {
 		Headers: append([][2]string{{"content-type", "application/json"}}, p.Headers()...),
 	}
 	if cfg.TimeoutSecs != nil {
-		out.Timeout = time.Duration(*cfg.TimeoutSecs) * time.Second
+		out.Timeout = time.Duration(*cfg.TimeoutSecs * float64(time.Second))
 	}
 	for name, value := range cfg.Headers {
 		out.Headers = append(out.Headers, [2]string{strings.ToLower(name), value})

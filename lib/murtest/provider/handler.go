@@ -48,10 +48,11 @@ type refusal struct {
 	status  int
 	kind    string
 	message string
+	ordered bool // by the script, not by the checks
 }
 
 func refuse(format string, args ...any) {
-	panic(&refusal{http.StatusBadRequest, "invalid_request_error", fmt.Sprintf(format, args...)})
+	panic(&refusal{status: http.StatusBadRequest, kind: "invalid_request_error", message: fmt.Sprintf(format, args...)})
 }
 
 // ServeHTTP answers one request.
@@ -62,7 +63,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		switch v := recover().(type) {
 		case nil:
 		case *refusal:
-			r.Status, r.Refusal = v.status, v.message
+			r.Status = v.status
+			if !v.ordered {
+				r.Refusal = v.message
+			}
 			h.record(r)
 			writeJSON(w, v.status, wire.failure(v))
 		default:
@@ -91,17 +95,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (h *Handler) admit(wire wire, w http.ResponseWriter, req *http.Request, r *Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
 	if err != nil {
-		panic(&refusal{http.StatusRequestEntityTooLarge, "request_too_large", "Request exceeds the maximum size"})
+		panic(&refusal{status: http.StatusRequestEntityTooLarge, kind: "request_too_large", message: "Request exceeds the maximum size"})
 	}
 	r.Body = body
 	if req.URL.Path != wire.path() {
-		panic(&refusal{http.StatusNotFound, "not_found_error", "Not found: " + req.URL.Path})
+		panic(&refusal{status: http.StatusNotFound, kind: "not_found_error", message: "Not found: " + req.URL.Path})
 	}
 	if req.Method != http.MethodPost {
-		panic(&refusal{http.StatusMethodNotAllowed, "invalid_request_error", "Method not allowed: " + req.Method})
+		panic(&refusal{status: http.StatusMethodNotAllowed, kind: "invalid_request_error", message: "Method not allowed: " + req.Method})
 	}
 	if !h.accepts(wire.key(req.Header)) {
-		panic(&refusal{http.StatusUnauthorized, "authentication_error", "the API key is missing or not valid"})
+		panic(&refusal{status: http.StatusUnauthorized, kind: "authentication_error", message: "the API key is missing or not valid"})
 	}
 	if media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		refuse("the content-type must be application/json")
@@ -125,22 +129,25 @@ func (h *Handler) admit(wire wire, w http.ResponseWriter, req *http.Request, r *
 
 // fail answers with a status other than 200, where that is the fault.
 func (h *Handler) fail(wire wire, w http.ResponseWriter, reply Reply) {
+	order := func(status int, kind, message string) {
+		panic(&refusal{status: status, kind: kind, message: message, ordered: true})
+	}
 	switch reply.Fault {
 	case RateLimited:
 		w.Header().Set("Retry-After", strconv.Itoa(reply.RetryAfter))
-		panic(&refusal{http.StatusTooManyRequests, "rate_limit_error", "This request would exceed the rate limit"})
+		order(http.StatusTooManyRequests, "rate_limit_error", "This request would exceed the rate limit")
 	case OutOfQuota:
-		panic(&refusal{http.StatusTooManyRequests, "rate_limit_error", "The spend limit is reached"})
+		order(http.StatusTooManyRequests, "rate_limit_error", "The spend limit is reached")
 	case ServerError:
-		panic(&refusal{http.StatusInternalServerError, "api_error", "Internal server error"})
+		order(http.StatusInternalServerError, "api_error", "Internal server error")
 	case Overloaded:
-		panic(&refusal{wire.overload(), "overloaded_error", "Overloaded"})
+		order(wire.overload(), "overloaded_error", "Overloaded")
 	case Unauthorized:
-		panic(&refusal{http.StatusUnauthorized, "authentication_error", "the API key is missing or not valid"})
+		order(http.StatusUnauthorized, "authentication_error", "the API key is missing or not valid")
 	case BadRequest:
-		refuse("the request is refused")
+		order(http.StatusBadRequest, "invalid_request_error", "the request is refused")
 	case HTML:
-		panic(&refusal{status: http.StatusBadGateway})
+		order(http.StatusBadGateway, "", "")
 	}
 }
 

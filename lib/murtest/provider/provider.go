@@ -110,7 +110,7 @@ type Request struct {
 	Path    string
 	Body    []byte
 	Status  int    // of the answer
-	Refusal string // why it was refused, when it was
+	Refusal string // why it was refused, when it was not for a scripted fault
 	// Model, Stream, Text and Tools are read from a valid body: the text is
 	// that of the last message.
 	Model  string
