@@ -16,8 +16,13 @@ import (
 // file order.
 type node struct {
 	at       int
+	up       *node
+	depth    int
 	children []*node
 }
+
+// maxDepth bounds the tree of a hostile trace; real ones are 4 deep.
+const maxDepth = 64
 
 // Text prints the tree; verbose adds the first string of each call's input.
 func Text(t *render.Text, r *record.Record, verbose bool) error {
@@ -73,6 +78,10 @@ func (p *printer) build() (root *node, linked bool) {
 				parent = root
 			}
 		}
+		if parent.depth == maxDepth {
+			parent = parent.up
+		}
+		n.up, n.depth = parent, parent.depth+1
 		parent.children = append(parent.children, n)
 	}
 	return root, linked

@@ -5,6 +5,7 @@ package why
 import (
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,6 +55,9 @@ func Explain(r *record.Record, event string) (Answer, error) {
 		return a, err
 	}
 	l := r.At(at)
+	if l == nil {
+		return a, noEvent(event, "the trace no longer holds it")
+	}
 	a.Line = r.Number(at)
 	a.Event = trace.Raw(strings.Clone(string(l.Raw())))
 	parents := map[string]int{}
@@ -66,18 +70,24 @@ func Explain(r *record.Record, event string) (Answer, error) {
 	for i := at; !seen[i]; {
 		seen[i] = true
 		x := r.At(i)
+		if x == nil {
+			break
+		}
 		ts, _ := x.Get("timestamp").Int()
-		a.Chain = append([]Link{{EventID: strings.Clone(x.Get("event_id").Str()), EventType: strings.Clone(string(x.Type())),
-			Line: r.Number(i), Timestamp: ts, Summary: summary(x)}}, a.Chain...)
+		a.Chain = append(a.Chain, Link{EventID: strings.Clone(x.Get("event_id").Str()), EventType: strings.Clone(string(x.Type())),
+			Line: r.Number(i), Timestamp: ts, Summary: summary(x)})
 		up, ok := parents[x.Get("parent_id").Str()]
 		if !ok || x.Get("parent_id").Kind() != '"' {
 			break
 		}
 		i = up
 	}
-	if d := decision(r.At(at)); d != nil {
+	slices.Reverse(a.Chain)
+	if l := r.At(at); l != nil {
+		a.Decision = decision(l)
+	}
+	if d := a.Decision; d != nil {
 		d.Granted = granted(r.Start(), d.Declared)
-		a.Decision = d
 	}
 	return a, nil
 }
