@@ -134,19 +134,15 @@ func (d Decision) filesystemBoundary(r Reading, p policy.Policy, process Process
 	return b
 }
 
-// interpreters can write past the analyser of read_only paths (CON-256).
-var interpreters = []string{
-	"bash", "sh", "zsh", "fish", "dash", "ksh", "python", "python3", "perl", "ruby", "node", "deno", "bun", "php",
-	"awk", "gawk", "mawk", "lua", "tclsh", "Rscript",
-}
-
+// advisoryFor are the allowed programs that can write past the analyser of
+// read_only paths (CON-240).
 func advisoryFor(p policy.Policy) []string {
 	out := []string{}
 	if len(p.ReadOnly) == 0 {
 		return out
 	}
 	for _, b := range p.ShellAllow {
-		if slices.Contains(interpreters, b) {
+		if slices.Contains(policy.Interpreters(), b) {
 			out = append(out, b)
 		}
 	}

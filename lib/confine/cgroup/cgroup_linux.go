@@ -8,6 +8,7 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -81,6 +82,31 @@ func New(r confine.Cgroup, name string, l Limits) (*Scope, error) {
 	}
 	return s, nil
 }
+
+// Existing is a scope that somebody else made and removes: version and directories
+// are as its maker's Version and Dirs say.
+func Existing(version int, dirs map[string]string) (*Scope, error) {
+	if version != 1 && version != 2 || len(dirs) == 0 {
+		return nil, fmt.Errorf("a scope of version %d with %d directories is none", version, len(dirs))
+	}
+	s := &Scope{version: version, paths: map[string]string{}}
+	for controller, dir := range dirs {
+		if version == 2 {
+			controller = ""
+		}
+		if !filepath.IsAbs(dir) {
+			return nil, fmt.Errorf("the directory %q of the scope is not absolute", dir)
+		}
+		s.paths[controller] = dir
+	}
+	return s, nil
+}
+
+// Version is 1 or 2.
+func (s *Scope) Version() int { return s.version }
+
+// Dirs are the scope's directories by controller; v2 has one, for "".
+func (s *Scope) Dirs() map[string]string { return maps.Clone(s.paths) }
 
 // swapAccounted reports whether the host counts swap; v1 has the file only then.
 func (s *Scope) swapAccounted() bool {

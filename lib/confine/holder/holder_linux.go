@@ -15,7 +15,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -33,6 +38,8 @@ type request struct {
 	Worker  bool  `json:"worker,omitempty"`  // start a worker; descriptors: its socket, then its cgroup if Cgroup
 	Private bool  `json:"private,omitempty"` // the worker's own mount, PID, IPC and UTS namespaces
 	Cgroup  bool  `json:"cgroup,omitempty"`
+	// Groups are cgroup directories to empty and remove when the client has died.
+	Groups []string `json:"groups,omitempty"`
 }
 
 type reply struct {
@@ -51,11 +58,13 @@ func Main() {
 	if err != nil {
 		os.Exit(126)
 	}
-	serve(conn)
+	clear(serve(conn))
 	os.Exit(0)
 }
 
-func serve(conn *packet.Conn) {
+// serve answers requests until the client has gone, and returns the groups it
+// left.
+func serve(conn *packet.Conn) (groups []string) {
 	buf := make([]byte, 4096)
 	for {
 		n, fds, err := conn.Receive(buf)
@@ -86,6 +95,41 @@ func answer(msg []byte, fds []int) (r reply, out []*os.File, err error) {
 	o, err := egress.Open(q.Ports)
 	r.IPv6 = o.IPv6
 	return r, o.Files, err
+}
+
+// clearTime is how long the processes of a dead client may take to end.
+const clearTime = 5 * time.Second
+
+// clear removes groups with the leaves below them, and kills what is in them: only
+// when its client was killed does a holder live to do so.
+func clear(groups []string) {
+	for end := time.Now().Add(clearTime); len(groups) > 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		groups = slices.DeleteFunc(groups, func(dir string) bool {
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				return errors.Is(err, os.ErrNotExist)
+			}
+			for _, e := range entries {
+				if e.IsDir() {
+					killGroup(filepath.Join(dir, e.Name()))
+					_ = os.Remove(filepath.Join(dir, e.Name()))
+				}
+			}
+			return os.Remove(dir) == nil
+		})
+	}
+}
+
+func killGroup(dir string) {
+	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(text)) {
+		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && pid != os.Getpid() {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
 }
 
 func send(conn *packet.Conn, r reply, files []*os.File) {
@@ -225,6 +269,13 @@ func (h *Holder) Worker(ctx context.Context, cgroup *os.File, s worker.Setup) (*
 		return nil, 0, err
 	}
 	return w, r.PID, nil
+}
+
+// Bequeath names a scope's directories, to be emptied and removed by the holder
+// should its client die without having done so.
+func (h *Holder) Bequeath(groups []string) error {
+	_, _, err := h.ask(request{Groups: groups})
+	return err
 }
 
 // PID is the holder's process id.

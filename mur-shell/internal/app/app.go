@@ -35,7 +35,7 @@ func Run(ctx context.Context, env cli.Env) int {
 		UsageText:   "mur-shell run [options] -- WORD...\nmur-shell <document> -- WORD...",
 		Description: description,
 		Flags:       []ucli.Flag{cli.JSONFlag()},
-		Commands:    []*ucli.Command{runCommand(env), resolveCommand(env), checkCommand(env), whyCommand(env)},
+		Commands:    []*ucli.Command{runCommand(env), resolveCommand(env), checkCommand(env), whyCommand(env), serveCommand(env)},
 		Action: func(c *ucli.Context) error {
 			words := c.Args().Slice()
 			switch {

@@ -114,7 +114,7 @@ func (r request) failed(env cli.Env, err error) error {
 	code := diag.CodeOf(err)
 	switch code {
 	case "E-RUN-012", "E-RUN-013", "E-RUN-014":
-		v = fatalOf("", err)
+		v = proto.FatalOf("", err)
 	case "E-SHL-101":
 		v = proto.Refuse("", proto.ReasonNotAllowed, err.Error())
 	default:
@@ -128,22 +128,6 @@ func (r request) failed(env cli.Env, err error) error {
 		_, _ = env.Stdout.Write(line)
 	}
 	return err
-}
-
-func fatalOf(id string, err error) proto.Fatal {
-	f := proto.Fatal{Event: "fatal", ID: id, Code: diag.CodeOf(err), Message: err.Error()}
-	if e, ok := diag.AsError(err); ok {
-		if s, ok := e.Names["step"].(string); ok {
-			f.Step = s
-		}
-	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		f.Errno = int(errno)
-	}
-	result := proto.Failure(err.Error())
-	f.ToolResult = &result
-	return f
 }
 
 // execute runs the call and turns how it ended into mur-shell's own end.
@@ -183,7 +167,7 @@ func (r request) execute(ctx context.Context, env cli.Env, t *terms.Terms, rm *r
 		return r.failed(env, breach)
 	}
 	if res.Limit != "" {
-		printer.Warn(limitHit(c.Entry, res, t))
+		printer.Error(limitHit(c.Entry, res, t), res.ExitCode())
 	}
 	if r.json {
 		d := proto.Ended(c, program.Binary, res, t.Policy.Resources, r.timeout)
@@ -240,8 +224,10 @@ func (r request) await(x *room.Running, guard *room.Guard, signals <-chan os.Sig
 	}
 }
 
-func limitHit(entry string, res room.Result, t *terms.Terms) diag.Warning {
-	return diag.Warningf("", "resources", "E-RUN-011: %s: %s (exit code %d)", entry, room.LimitNote(res.Limit, t.Policy.Resources), res.ExitCode())
+// limitHit is what SHL-75 prints; the exit status stays the command's.
+func limitHit(entry string, res room.Result, t *terms.Terms) error {
+	return diag.Errorf("E-RUN-011", "%s: %s", entry, room.LimitNote(res.Limit, t.Policy.Resources)).In("run").
+		Name("program", entry).Name("field", res.Limit).Name("evidence", fmt.Sprintf("exit code %d", res.ExitCode()))
 }
 
 // notStarted says that an entry leads to no program.
@@ -259,12 +245,9 @@ func startError(program string, err error, t *terms.Terms) error {
 	if !errors.As(err, &start) {
 		return err
 	}
-	f := &startFailure{status: 126, message: fmt.Sprintf("%s can not be started: %s: %s", program, start.Step, start.Errno.Error())}
+	f := &startFailure{status: 126, message: t.StartMessage(program, start)}
 	if start.Errno == syscall.ENOENT {
 		f.status = 127
-	}
-	if hint := t.ExecHint(program); hint != "" && start.Errno == syscall.EACCES {
-		f.message += "; " + hint
 	}
 	return f
 }

@@ -302,3 +302,27 @@ func (x *Running) forceLocked() {
 		_ = x.m.w.Close()
 	})
 }
+
+// Redirect sends both streams to another writer from now on: between is called
+// while neither moves, so that what was copied so far can be moved over first.
+func (x *Running) Redirect(between func(), to io.Writer) {
+	x.out.mu.Lock()
+	defer x.out.mu.Unlock()
+	x.err.mu.Lock()
+	defer x.err.mu.Unlock()
+	between()
+	shared := &shared{to: to}
+	x.out.to, x.err.to = shared, shared
+}
+
+// shared serialises the two streams of a command.
+type shared struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Write(p)
+}

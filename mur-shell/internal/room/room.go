@@ -11,7 +11,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,8 +42,10 @@ type Config struct {
 	// State and Etc are directories of the session for a composed root's skeletons
 	// and its synthetic files; neither is in a tree commands are granted.
 	State, Etc string
-	// Scope is the session's cgroup, or nil.
-	Scope *cgroup.Scope
+	// Scope is the session's cgroup, or nil. OwnScope: should this process die, the
+	// scope is to go with it.
+	Scope    *cgroup.Scope
+	OwnScope bool
 	// Network was started before, or is nil where the plan has none. Open takes it
 	// over and closes it on error.
 	Network *Network
@@ -85,6 +89,11 @@ func Open(ctx context.Context, cfg Config) (_ *Room, err error) {
 	}()
 	if err := r.compare(); err != nil {
 		return nil, err
+	}
+	if cfg.Scope != nil && cfg.OwnScope && cfg.Network != nil {
+		if err := cfg.Network.holder.Bequeath(slices.Collect(maps.Values(cfg.Scope.Dirs()))); err != nil {
+			return nil, fmt.Errorf("leave the scope to the holder: %w", err)
+		}
 	}
 	if cfg.Plan.Filter {
 		arch, err := seccomp.Host()

@@ -1,6 +1,33 @@
 package terms
 
-import "fmt"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mur-capsules/mur/mur-shell/internal/call"
+	"github.com/mur-capsules/mur/mur-shell/internal/proto"
+	"github.com/mur-capsules/mur/mur-shell/internal/room"
+)
+
+// StartMessage says why a program was not started, and which rule refused it.
+func (t *Terms) StartMessage(program string, err *room.StartError) string {
+	m := fmt.Sprintf("%s can not be started: %s: %s", program, err.Step, err.Errno.Error())
+	switch {
+	case err.Errno == unix.E2BIG:
+		m = fmt.Sprintf("%s can not be started: its arguments and environment are too long (E2BIG)", program)
+	case err.Errno == unix.EACCES && t.ExecHint(program) != "":
+		m += "; " + t.ExecHint(program)
+	}
+	return m
+}
+
+// WithRecipe adds the recipe a call names, if one can be told.
+func (t *Terms) WithRecipe(c call.Call) call.Call { return c }
+
+// Protects asks the analyser of read_only paths about a call; data is the input it
+// came with, nil for none.
+func (t *Terms) Protects(c call.Call, data *string) *proto.Protected { return nil }
 
 // ExecHint says why a program that lies in a folder commands may write can not be
 // executed, and what would allow it (CON-285); "" for any other.

@@ -405,6 +405,10 @@ func (t *Terms) makeFolders(work string) (confine.Folders, error) {
 		return confine.Folders{}, err
 	}
 	t.records = root
+	if t.lock, err = root.TryLock(lockName); err != nil {
+		return confine.Folders{}, workfs.Fault(err, "cannot lock the folder of the run")
+	}
+	t.sweep(t.ID)
 	base := realPath(root.Path())
 	f := confine.Folders{Work: work, Tmp: filepath.Join(base, "tmp"), Home: filepath.Join(base, "home"), ReadOnly: []string{filepath.Join(base, "logs")}}
 	for _, d := range []string{f.Tmp, f.Home, f.ReadOnly[0]} {

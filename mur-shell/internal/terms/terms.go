@@ -40,13 +40,16 @@ type Terms struct {
 	Runtime map[string]string
 	Network *room.Network // already running; nil where the plan has none
 
-	records *workfs.Root // of a run without a session: removed by Close
-	home    workfs.Home
-	scope   *cgroup.Scope
-	keep    bool
-	state   string // of composed roots
-	etc     string // of their synthetic files
-	notes   *Notes
+	records  *workfs.Root // of a run without a session: removed by Close
+	home     workfs.Home
+	scope    *cgroup.Scope
+	ownScope bool         // it was made here
+	given    bool         // whether there is one has been said
+	lock     *workfs.Lock // of records: held while the run lives
+	keep     bool
+	state    string // of composed roots
+	etc      string // of their synthetic files
+	notes    *Notes
 }
 
 // Records is the directory whose logs a run may write, absolute.
@@ -95,7 +98,7 @@ func (t *Terms) Room(ctx context.Context) (*room.Room, error) {
 	}
 	cfg := room.Config{
 		ID: t.ID, Plan: t.Plan, Reading: t.Reading, Policy: t.Policy, Binds: t.Binds, Staged: t.Staged,
-		Scope: t.scope, Network: t.Network, Note: t.notes.Add,
+		Scope: t.scope, OwnScope: t.ownScope, Network: t.Network, Note: t.notes.Add,
 		State: t.state, Etc: t.etc,
 	}
 	if t.Plan.ComposedRoot {
@@ -109,18 +112,21 @@ func (t *Terms) Room(ctx context.Context) (*room.Room, error) {
 	return room.Open(ctx, cfg)
 }
 
+// Within puts the session into a scope that somebody else made, or into none.
+func (t *Terms) Within(s *cgroup.Scope) { t.scope, t.given = s, true }
+
 // makeScope makes the session's group. Outside of a session a host that delegates
 // none is a warning, unless a limit that only a group holds was asked for.
 func (t *Terms) makeScope() error {
 	d := t.Policy.DeclaredResources
-	if runtime.GOOS != "linux" || t.Decision.Declared == policy.Unconfined && !d.Cgroup() {
+	if t.given || runtime.GOOS != "linux" || t.Decision.Declared == policy.Unconfined && !d.Cgroup() {
 		return nil
 	}
 	r := t.Policy.Resources
 	limits := cgroup.Limits{MemoryBytes: uint64(r.CgroupMemoryBytes), PidsMax: uint64(r.CgroupPidsMax), CPUPercent: uint64(r.CgroupCPUPercent)}
 	scope, err := cgroup.New(t.Reading.Cgroup, fmt.Sprintf("murmur-%s-%d-1", t.ID, os.Getpid()), limits)
 	if err == nil {
-		t.scope = scope
+		t.scope, t.ownScope = scope, true
 		return nil
 	}
 	if d.Cgroup() {
@@ -140,30 +146,70 @@ func (t *Terms) Close() error {
 	if t.Network != nil {
 		t.Network.Close()
 	}
-	if t.scope != nil {
+	if t.ownScope {
 		errs = append(errs, t.scope.Remove())
 	}
 	if t.records == nil {
 		return errors.Join(errs...)
 	}
-	dir := t.records.Path()
+	name := filepath.Base(t.records.Path())
 	t.records.Close()
-	parent, err := t.home.OpenExisting(standaloneDir, workfs.Options{Ephemeral: true})
+	parent, err := t.home.OpenExisting(standaloneDir, workfs.Options{Ephemeral: true, Plain: true})
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}
 	defer parent.Close()
-	name := filepath.Base(dir)
-	if !t.keep {
-		errs = append(errs, parent.RemoveAll(name))
-		return errors.Join(errs...)
+	errs = append(errs, tidy(parent, name, t.keep))
+	if t.lock != nil {
+		errs = append(errs, t.lock.Unlock())
 	}
-	for _, d := range []string{"tmp", "home", "sealed-etc", "sealed-root"} {
+	return errors.Join(errs...)
+}
+
+// tidy removes a run's folders, or all but its logs.
+func tidy(parent *workfs.Root, name string, keep bool) error {
+	if !keep {
+		return parent.RemoveAll(name)
+	}
+	var errs []error
+	for _, d := range []string{lockName, "tmp", "home", "sealed-etc", "sealed-root"} {
 		if err := parent.RemoveAll(filepath.Join(name, d)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// lockName is what a living run holds in its folder.
+const lockName = ".lock"
+
+// sweep removes what runs left that were killed: those whose lock nobody holds.
+// Their logs stay.
+func (t *Terms) sweep(own string) {
+	parent, err := t.home.OpenExisting(standaloneDir, workfs.Options{Ephemeral: true, Plain: true})
+	if err != nil {
+		return
+	}
+	defer parent.Close()
+	entries, err := parent.List(".")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.Name == own || !e.IsDir() {
+			continue
+		}
+		if _, err := parent.Stat(filepath.Join(e.Name, lockName)); err != nil {
+			continue // kept for its log, or being made just now
+		}
+		lock, err := parent.TryLock(filepath.Join(e.Name, lockName))
+		if err != nil {
+			continue
+		}
+		logs, _ := parent.List(filepath.Join(e.Name, "logs"))
+		_ = tidy(parent, e.Name, len(logs) > 0)
+		_ = lock.Unlock()
+	}
 }
 
 // within tells whether path is dir or lies beneath it.
