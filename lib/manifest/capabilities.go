@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/names"
@@ -137,6 +138,8 @@ func (d *decoder) shell(parent *block) *policy.Shell {
 		case strings.ContainsAny(name, "/\x00"):
 			d.FaultAt(path, "%s is no bare program name: it holds / or NUL", diag.Quote(name)).
 				Hint("name the program alone; it is looked up on PATH")
+		case name == "." || name == ".." || len(name) > 255 || strings.ContainsFunc(name, unicode.IsControl):
+			d.FaultAt(path, "%s is no program's name", diag.Quote(name))
 		}
 	}
 	for _, it := range b.List("strip_env") {

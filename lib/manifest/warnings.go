@@ -64,7 +64,7 @@ func (c *Capsule) filesystemWarnings(caps *policy.Capabilities, floor policy.Cla
 		return out
 	}
 	for _, program := range unique(caps.Shell.Allow) {
-		if slices.Contains(Interpreters(), program) {
+		if slices.Contains(policy.Interpreters(), program) {
 			w := diag.Warningf("W-SEC-017", "filesystem",
 				"capabilities.filesystem.read_only is advisory for %s: what its scripts write is not seen", program)
 			w.Names = map[string]any{"program": program}
@@ -72,15 +72,6 @@ func (c *Capsule) filesystemWarnings(caps *policy.Capabilities, floor policy.Cla
 		}
 	}
 	return out
-}
-
-// Interpreters are the programs whose own file calls the read-only analyser can
-// not see (CON-256).
-func Interpreters() []string {
-	return []string{
-		"bash", "sh", "zsh", "fish", "dash", "ksh", "python", "python3", "perl", "ruby", "node", "deno", "bun",
-		"php", "awk", "gawk", "mawk", "lua", "tclsh", "Rscript",
-	}
 }
 
 // interpreterWarnings are W-SEC-009, one for each grant (MAN-120).

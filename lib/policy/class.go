@@ -77,6 +77,11 @@ const (
 	FromFlag          = "flag"
 )
 
+// Sources lists the sources of a floor.
+func Sources() []string {
+	return []string{FromManifest, FromGlobalConfig, FromProjectConfig, FromFlag}
+}
+
 // DefaultFloor is the floor when no source speaks (MAN-146).
 const DefaultFloor = Advisory
 

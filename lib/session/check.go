@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mur-capsules/mur/lib/ids"
 	"github.com/mur-capsules/mur/lib/names"
+	"github.com/mur-capsules/mur/lib/policy"
 )
 
 // check refuses a document that contradicts itself, whoever wrote it: nothing
@@ -21,7 +23,7 @@ func (d *Document) check() error {
 		return fmt.Errorf("session_id: %w", err)
 	}
 	for _, c := range []func() error{
-		d.checkKind, d.checkDirectories, d.checkContainment, d.checkArtifacts, d.checkFiles, d.checkPins, d.checkForms,
+		d.checkKind, d.checkDirectories, d.checkContainment, d.checkArtifacts, d.checkFiles, d.checkNatives, d.checkPins, d.checkForms,
 	} {
 		if err := c(); err != nil {
 			return err
@@ -84,6 +86,11 @@ func (d *Document) checkContainment() error {
 	}
 	if d.Policy.ContainmentFloor != c.Declared {
 		return fmt.Errorf("policy.containment_floor is %s, not containment.declared %s", d.Policy.ContainmentFloor, c.Declared)
+	}
+	for i, v := range c.DeclaredBy {
+		if !slices.Contains(policy.Sources(), v.Source) {
+			return fmt.Errorf("containment.declared_by[%d].source is %q, not one of %s", i, v.Source, strings.Join(policy.Sources(), ", "))
+		}
 	}
 	if d.Sandbox.Version != 1 {
 		return fmt.Errorf("sandbox.version is %d, not 1", d.Sandbox.Version)
@@ -206,6 +213,36 @@ func (d *Document) checkFiles() error {
 		if in, ok := listed[f.Path]; !ok || in.SHA256 != f.SHA256 || in.Bytes != f.Bytes {
 			return fmt.Errorf("%q is named, but files[] does not list it with the same hash and size", f.Path)
 		}
+	}
+	return nil
+}
+
+// checkNatives proves that every native tool is one program of the runtime
+// directory that was listed with the bytes of its payload.
+func (d *Document) checkNatives() error {
+	programs := map[string]string{}
+	for i, n := range d.Sandbox.Natives {
+		if want := filepath.Join(d.Directories.Runtime.Path, ToolsDir, n.Tool, n.Tool); n.Path != want {
+			return fmt.Errorf("sandbox.natives[%d].path is %q, not %q", i, n.Path, want)
+		}
+		programs[n.Tool] = n.Path
+	}
+	for i, a := range d.Artifacts {
+		if a.Implementation != ImplNative {
+			continue
+		}
+		at := fmt.Sprintf("artifacts[%d]", i)
+		path, ok := programs[a.ToolName]
+		if !ok {
+			return fmt.Errorf("%s is native, and sandbox.natives has no %q", at, a.ToolName)
+		}
+		delete(programs, a.ToolName)
+		if !slices.ContainsFunc(d.Files, func(f StagedFile) bool { return f.Path == path && f.SHA256 == a.Payload.SHA256 }) {
+			return fmt.Errorf("%s is native, and files[] does not list %q with its payload's hash", at, path)
+		}
+	}
+	for tool := range programs {
+		return fmt.Errorf("sandbox.natives has %q, which is no native artifact", tool)
 	}
 	return nil
 }

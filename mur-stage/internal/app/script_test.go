@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/wasmhost/component"
 	"github.com/mur-capsules/mur/lib/workfs"
@@ -26,6 +28,7 @@ func TestMain(m *testing.M) {
 // proves. Beside the usual commands they have:
 //
 //	wasm FILE core|component|text...   write a guest
+//	elf FILE MACHINE                   write the header of a program for an ELF machine
 //	publish SCOPE DIR                  pack DIR and put it into the project store
 //	document FILE                      check that FILE is a document, and nothing else
 //	field FILE PATH VALUE              compare a member of a JSON file
@@ -38,13 +41,15 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(filepath.Join(env.WorkDir, "home"), 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"wasm": writeGuest, "publish": publish, "document": isDocument, "field": field,
+			"wasm": writeGuest, "elf": writeHeader, "publish": publish, "document": isDocument, "field": field,
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "components":
 				_, ok := component.Info()
 				return ok, nil
+			case "netns":
+				return probe.Host().NetNS, nil
 			case "root":
 				return os.Geteuid() == 0, nil
 			}
@@ -106,6 +111,17 @@ func writeGuest(ts *testscript.TestScript, neg bool, args []string) {
 	path := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
 	ts.Check(os.WriteFile(path, data, 0o644))
+}
+
+func writeHeader(ts *testscript.TestScript, neg bool, args []string) {
+	machine, err := strconv.ParseUint(args[1], 10, 8)
+	ts.Check(err)
+	header := make([]byte, 64)
+	copy(header, "\x7fELF\x02\x01\x01")
+	header[18] = byte(machine)
+	path := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+	ts.Check(os.WriteFile(path, header, 0o755))
 }
 
 func publish(ts *testscript.TestScript, neg bool, args []string) {

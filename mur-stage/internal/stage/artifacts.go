@@ -28,6 +28,7 @@ type staged struct {
 	manifest     *manifest.Artifact
 	manifestData []byte
 	skill        []byte // text, for a skill
+	program      []byte // of a native tool
 
 	source  string // path of a local source, else empty
 	store   string // label of the store that answered
@@ -125,7 +126,26 @@ func (s *staging) resolveArtifacts(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	for i := range s.artifacts {
+		if s.artifacts[i].native() {
+			s.takeNative(i)
+		}
+	}
+	return s.checkNamespace() // again: which artifacts are programs was not known before
+}
+
+func (a *staged) native() bool { return a.program != nil }
+
+// takeNative lowers the entry of an artifact that turned out to be a program,
+// which runs as commands do: its own grants and its configuration do nothing
+// (MAN-85, MAN-299).
+func (s *staging) takeNative(i int) {
+	e, g := &s.artifacts[i].entry, &s.grants[i]
+	if e.Config != nil {
+		s.warn(s.capsule.ConfigWarning(e))
+	}
+	*g = grant{native: true}
+	g.grant, g.warnings, g.late = policy.Narrow(s.policy, s.capsule.Name, e.Policy(true))
 }
 
 // checkOrigin keeps what a session pulled out of the roles of ART-119.
@@ -197,8 +217,8 @@ func checkRole(e manifest.Entry, m *manifest.Artifact, what string) error {
 		return fault("E-MAN-003", "%s is a provider tool, which this version can not offer", what)
 	case m.Kind == manifest.Native && e.Gateway != nil:
 		return fault("E-CAP-017", "%s: %s is a native program, and a gateway serves guests alone", at(e, "gateway"), what)
-	case m.Kind == manifest.Native:
-		return fault("E-RUN-021", "%s is a native program, which this version can not run", what)
+	case m.Kind == manifest.Native && e.Role == policy.Tool:
+		return nil
 	case m.Kind != manifest.WASM && e.Role != policy.Skill:
 		return fault("E-IO-003", "%s is used as a %s, and its payload is %s: a WASM payload is expected", what, e.Role, m.Kind)
 	}
@@ -214,6 +234,15 @@ func (s *staging) readPayload(ctx context.Context, a *staged, found *store.Found
 		a.skill = []byte(text)
 		a.payload = &session.Payload{Entry: name, SHA256: hashOf(a.skill), Bytes: int64(len(text))}
 		return err
+	}
+	if a.manifest.Kind == manifest.Native {
+		name, program, err := found.Archive.Native(what, a.manifest.Name)
+		if err != nil {
+			return err
+		}
+		a.program = program
+		a.payload = &session.Payload{Entry: name, SHA256: hashOf(program), Bytes: int64(len(program))}
+		return artifact.CheckProgram(what, program, artifact.Host())
 	}
 	kind := kinds[a.entry.Role]
 	if g, ok := s.noted(found.SHA256, kind); ok {

@@ -19,10 +19,10 @@ func (s *staging) decideClass() error {
 	s.reading = s.host.Probe()
 	var declared policy.Class
 	declared, s.votes = policy.Floor(
-		policy.Vote{Source: "manifest", Class: containmentOf(s.capsule.Capabilities)},
-		policy.Vote{Source: "config-global", Class: s.config.GlobalContainment},
-		policy.Vote{Source: "config-project", Class: s.config.ProjectContainment},
-		policy.Vote{Source: "flag", Class: s.opts.Containment},
+		policy.Vote{Source: policy.FromManifest, Class: containmentOf(s.capsule.Capabilities)},
+		policy.Vote{Source: policy.FromGlobalConfig, Class: s.config.GlobalContainment},
+		policy.Vote{Source: policy.FromProjectConfig, Class: s.config.ProjectContainment},
+		policy.Vote{Source: policy.FromFlag, Class: s.opts.Containment},
 	)
 	s.policy.ContainmentFloor = declared
 	s.decision = confine.Decide(s.reading, declared, s.caps())
@@ -48,7 +48,7 @@ func (s *staging) caps() []confine.Cap {
 			Key: "capabilities.filesystem.workdir_exec", Reason: "code in the work folder can be executed, so shell.allow does not bind it",
 		})
 	}
-	if c, ok := homeCap(realPath(s.home.Path()), s.workFolder("")); ok {
+	if c, ok := homeCap(s.home.Path(), s.workFolder("")); ok {
 		caps = append(caps, c)
 	}
 	return caps
@@ -93,13 +93,21 @@ func realPath(path string) string {
 // checkNamespace wants a network namespace for every capsule that can run a
 // process: nothing else holds its allow list (step 20, CON-41).
 func (s *staging) checkNamespace() error {
-	if runtime.GOOS != "linux" || s.reading.NetNS || s.decision.Declared == policy.Unconfined || !s.policy.RunsProcesses() {
+	if runtime.GOOS != "linux" || s.reading.NetNS || s.decision.Declared == policy.Unconfined {
 		return nil
 	}
-	return namespaceFault(s.reading.NetworkBlocker)
+	for _, a := range s.artifacts {
+		if a.native() {
+			return namespaceFault("the native tool "+a.ref(), "drop the native tool", s.reading.NetworkBlocker)
+		}
+	}
+	if !s.policy.RunsProcesses() {
+		return nil
+	}
+	return namespaceFault("capabilities.shell.allow or spawn.allow", "drop shell.allow and spawn.allow", s.reading.NetworkBlocker)
 }
 
-func namespaceFault(b *confine.Blocker) error {
+func namespaceFault(what, instead string, b *confine.Blocker) error {
 	reason, remedy := "the kernel does not support network namespaces", "use a kernel with CONFIG_NET_NS and CONFIG_USER_NS"
 	if b != nil {
 		if b.Errno != 0 {
@@ -111,8 +119,8 @@ func namespaceFault(b *confine.Blocker) error {
 		}
 		reason += fmt.Sprintf(" (%s at %s, errno %d)", b.Name, b.Step, b.Errno)
 	}
-	return diag.Errorf("E-CAP-005", "capabilities.shell.allow or spawn.allow starts processes, and nothing can keep them to capabilities.network.allow here, an empty list included: %s", reason).
-		Hint("%s", remedy).Hint("or drop shell.allow and spawn.allow").
+	return diag.Errorf("E-CAP-005", "%s starts processes, and nothing can keep them to capabilities.network.allow here, an empty list included: %s", what, reason).
+		Hint("%s", remedy).Hint("or %s", instead).
 		In("check").About(diag.Subject{Kind: diag.Host, Name: "network namespace"}).Name("condition", reason).Name("fix", remedy)
 }
 

@@ -60,7 +60,7 @@ func TestUnbuiltIsRefusedByKey(t *testing.T) {
 		head + "capabilities: {network: {allow: [example.com]}, filesystem: {scope: data}, env: {allow: [LANG]}}\n": "",
 		head + "artifacts: [{name: ana/h, version: 1.0.0, runtime: hook}]\n":                                        "artifacts[0].runtime",
 		head + "capabilities: {filesystem: {read_only: [src]}}\n":                                                   "capabilities.filesystem.read_only",
-		head + "capabilities: {shell: {allow: [cat]}}\n":                                                            "capabilities.shell.allow",
+		head + "capabilities: {shell: {allow: [cat]}, resources: {cgroup_pids_max: 5}}\n":                           "",
 		head + "capabilities: {peer_fetch: {allow: [example.com]}}\n":                                               "capabilities.peer_fetch",
 		head + "capabilities: {plan: {submit: true}}\n":                                                             "capabilities.plan.submit",
 		head + "capabilities: {plan: {submit: false}}\n":                                                            "",
@@ -116,7 +116,7 @@ func TestCheckNamespace(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := namespaceFault(denied.NetworkBlocker); !strings.Contains(err.Error(), "namespace-denied at unshare, errno 1") {
+	if err := namespaceFault("x", "y", denied.NetworkBlocker); !strings.Contains(err.Error(), "namespace-denied at unshare, errno 1") {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/confine"
+	"github.com/mur-capsules/mur/lib/confine/closure"
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/manifest"
 	"github.com/mur-capsules/mur/lib/policy"
@@ -48,6 +49,8 @@ func (s *staging) document() (*session.Document, error) {
 		},
 		HostProbe:       s.reading,
 		HostFacts:       s.hostFacts(),
+		ProtectedPaths:  s.protected(),
+		ToolAnnotations: s.annotations,
 		EffectiveGrants: s.report,
 		Sandbox:         s.sandbox(),
 		Lifecycle:       lifecycleMember(s.lifecycle, s.overrides),
@@ -214,6 +217,9 @@ func (s *staging) artifactMembers() []session.Artifact {
 		if g := a.guest; g != nil {
 			m.Implementation, m.Interface, m.Compiled = g.implementation, &g.iface, g.compiled
 		}
+		if a.native() {
+			m.Implementation = session.ImplNative
+		}
 		out = append(out, m)
 	}
 	return out
@@ -225,7 +231,7 @@ func (s *staging) sandbox() confine.Sandbox {
 		Version: 1, AppliedTier: string(s.decision.AppliedTier), Caps: s.decision.Caps,
 		Network: endpoints(s.policy.NetworkAllow), PeerNetwork: endpoints(s.policy.PeerFetchAllow),
 		PrivateMounts: s.decision.PrivateMounts(s.reading), RunAs: runAs(s.reading),
-		Exec: s.found.Exec, Binds: slices.Clone(s.found.Binds),
+		Exec: s.found.Exec, Natives: s.natives(), Binds: slices.Clone(s.found.Binds),
 	}
 	for _, g := range s.policy.StagedRuntime {
 		b.Binds = append(b.Binds, confine.Bind{Path: g.SourcePath, Required: true, Kind: "staged"})
@@ -242,6 +248,24 @@ func (s *staging) sandbox() confine.Sandbox {
 		b.Binds = append(b.Binds, confine.Bind{Path: p, Required: true, Kind: "host-path"})
 	}
 	return b
+}
+
+// natives are the native tools as they were laid out, with the files each needs
+// to start (CON-134).
+func (s *staging) natives() []confine.NativeGrant {
+	out := []confine.NativeGrant{}
+	for _, a := range s.artifacts {
+		if !a.native() {
+			continue
+		}
+		path := s.held.runtime.Join(session.ToolsDir + "/" + a.entry.ToolName() + "/" + a.entry.ToolName())
+		g := confine.NativeGrant{Tool: a.entry.ToolName(), Path: path, Closure: []string{}}
+		for _, p := range closure.Find([]string{path}, "") {
+			g.Closure = p.Closure
+		}
+		out = append(out, g)
+	}
+	return out
 }
 
 func endpoints(rules policy.Rules) []confine.Endpoint {

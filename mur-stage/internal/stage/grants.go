@@ -1,9 +1,6 @@
 package stage
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/manifest"
@@ -18,6 +15,7 @@ type grant struct {
 	late     error   // a fault of step 24 found while step 15 was done
 	store    string  // name of the state store, or empty
 	config   *string // MURMUR_ARTIFACT_CONFIG
+	native   bool    // the artifact is a program and holds what commands hold
 }
 
 // resolveNetwork parses the allow lists and the scope of the capsule (step 8)
@@ -35,7 +33,7 @@ func (s *staging) resolveNetwork() error {
 	var err error
 	s.policy, err = policy.Resolve(&caps, policy.DefaultFloor)
 	s.grants = make([]grant, len(s.entries()))
-	return err
+	return s.capsule.Locate(err)
 }
 
 // nameStores names each entry's state store, creating none (step 10).
@@ -46,7 +44,7 @@ func (s *staging) nameStores() error {
 		}
 		store, err := policy.StoreName(e.Policy(false), s.capsule.Name)
 		if err != nil {
-			return err
+			return s.capsule.Locate(err)
 		}
 		s.grants[i].store = store
 	}
@@ -54,7 +52,7 @@ func (s *staging) nameStores() error {
 }
 
 // checkEnv refuses names in env.allow that no guest may see (step 13).
-func (s *staging) checkEnv() error { return policy.CheckEnv(s.policy.EnvAllow, s.policy.Env()) }
+func (s *staging) checkEnv() error { return s.capsule.CheckEnv() }
 
 // lowerConfigs makes each config block JSON (step 14).
 func (s *staging) lowerConfigs() error {
@@ -105,7 +103,7 @@ func preopens(c *manifest.Capsule, ceiling policy.Policy, grants []grant) []conf
 	}
 	for i, e := range c.Artifacts {
 		switch g := grants[i].grant; {
-		case e.Role == policy.Skill:
+		case e.Role == policy.Skill, grants[i].native:
 		case g != nil && g.Records:
 			out = append(out, preopen(e.Name.String(), string(e.Role), nil))
 		case g != nil:
@@ -170,51 +168,12 @@ func (s *staging) makeReport() error {
 
 func stateDir(store string) string { return "state/" + store }
 
-// maxSleepTTL is the longest a handle of a staying session may live (MAN-231).
-const maxSleepTTL = 900
-
 // checkExports wants a short life for the peer files of a session that stays
 // (step 17).
 func (s *staging) checkExports() error {
-	f := s.capsule.Exports.PeerFiles
-	if f == nil || s.lifecycle.AfterTask != manifest.AfterSleep || f.MaxTTLSecs != nil && *f.MaxTTLSecs <= maxSleepTTL {
-		return nil
-	}
-	declared := "none is declared"
-	if f.MaxTTLSecs != nil {
-		declared = fmt.Sprintf("%d s are declared", *f.MaxTTLSecs)
-	}
-	const key = "exports.peer_files.max_ttl"
-	return diag.Errorf("E-CAP-008", "%s: with lifecycle.after_task: sleep at most %d s are needed, and %s", key, maxSleepTTL, declared).
-		In("check").About(s.capsule.Subject(key)).Name("declared", declared).Name("ceiling", maxSleepTTL)
+	_, err := s.capsule.PeerTTLSecs(s.lifecycle)
+	return err
 }
 
 // checkRuntimes refuses staged runtimes below the sealed floor (step 18).
-func (s *staging) checkRuntimes() error {
-	if len(s.policy.StagedRuntime) == 0 || s.decision.Declared == policy.Sealed {
-		return nil
-	}
-	var binaries []string
-	for _, g := range s.policy.StagedRuntime {
-		binaries = append(binaries, g.Binary)
-	}
-	const key = "capabilities.shell.staged_runtime"
-	list := strings.Join(binaries, ", ")
-	return diag.Errorf("E-CAP-004", "%s needs the floor sealed, and the floor is %s: %s", key, s.decision.Declared, list).
-		Hint("declare capabilities.containment: sealed").
-		In("check").About(s.capsule.Subject(key)).Name("binaries", list).Name("floor", s.decision.Declared.String())
-}
-
-// lowerReadOnly resolves the read-only paths (step 21).
-func (s *staging) lowerReadOnly() error {
-	f := (*policy.Filesystem)(nil)
-	if s.capsule.Capabilities != nil {
-		f = s.capsule.Capabilities.Filesystem
-	}
-	if f == nil {
-		return nil
-	}
-	var err error
-	s.policy.ReadOnly, err = policy.CheckReadOnly(policy.Place{Key: "capabilities.filesystem.read_only"}, f.ReadOnly)
-	return err
-}
+func (s *staging) checkRuntimes() error { return s.capsule.CheckStagedRuntime(s.decision.Declared) }

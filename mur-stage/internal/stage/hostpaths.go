@@ -11,7 +11,7 @@ import (
 // every session (CON-89, CON-90, SES-49).
 func (s *staging) resolveHostPaths() error {
 	for _, path := range s.config.HostPaths {
-		if reason := hostPathFault(path, realPath(s.home.Path()), s.workFolder("")); reason != "" {
+		if reason := hostPathFault(path, s.home.Path(), s.workFolder("")); reason != "" {
 			return diag.Errorf("E-MAN-003", "host_paths: the path %s in %s can not be lent: %s", diag.Quote(path), s.config.GlobalFile, reason).
 				In("check").About(diag.Subject{Kind: diag.ConfigKey, Name: "host_paths", File: s.config.GlobalFile}).
 				Name("path", path).Name("config", s.config.GlobalFile).Name("reason", reason)

@@ -22,7 +22,7 @@ import (
 // writeTools writes each artifact's manifest, and each skill's text, beneath the
 // runtime directory (step 35, TOL-1). Nothing is written in the work folder.
 func (s *staging) writeTools() error {
-	if len(s.artifacts) == 0 {
+	if len(s.artifacts)+len(s.policy.ShellAllow) == 0 {
 		return nil
 	}
 	if err := s.held.runtime.Mkdir(session.ToolsDir); err != nil {
@@ -41,17 +41,26 @@ func (s *staging) writeTools() error {
 				return err
 			}
 		}
+		if a.native() {
+			if err := s.writeMode(dir+"/"+a.entry.ToolName(), a.program, 0o755); err != nil {
+				return err
+			}
+		}
 	}
-	return nil
+	return s.writePrograms()
 }
 
 // writeStaged writes a file of the runtime directory that the launch will trust.
 func (s *staging) writeStaged(rel string, data []byte) error {
-	if err := s.held.runtime.WriteFile(rel, data); err != nil {
+	return s.writeMode(rel, data, workfs.PublicFile)
+}
+
+func (s *staging) writeMode(rel string, data []byte, mode fs.FileMode) error {
+	if err := s.held.runtime.WriteFileMode(rel, data, mode); err != nil {
 		return workfs.Fault(err, "cannot lay out the runtime directory")
 	}
 	s.listed = append(s.listed, session.StagedFile{
-		Path: s.held.runtime.Join(rel), SHA256: hashOf(data), Bytes: int64(len(data)), Mode: "0644",
+		Path: s.held.runtime.Join(rel), SHA256: hashOf(data), Bytes: int64(len(data)), Mode: octal(mode),
 	})
 	return nil
 }
@@ -64,13 +73,13 @@ func hashOf(data []byte) string {
 // writeRuntime writes MURMUR.md, the redacted copy of the manifest and the task
 // (step 38). What is there for information alone only warns when it fails.
 func (s *staging) writeRuntime() error {
+	if err := s.copyManifest(); err != nil {
+		return err
+	}
 	if s.agent() {
 		if err := s.held.runtime.WriteFile(session.MurmurName, s.murmurText("")); err != nil {
 			s.warnUnwritten(session.MurmurName, err)
 		}
-	}
-	if err := s.copyManifest(); err != nil {
-		return err
 	}
 	if s.opts.Task == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/diag"
-	"github.com/mur-capsules/mur/lib/names"
+	"github.com/mur-capsules/mur/lib/manifest"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
@@ -24,8 +24,8 @@ func (s *staging) checkArtifacts(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.explain {
-		return nil
+	if err := s.checkPrograms(); err != nil || s.explain {
+		return err
 	}
 	return s.checkPresence(ctx)
 }
@@ -33,22 +33,15 @@ func (s *staging) checkArtifacts(ctx context.Context) error {
 // checkNames checks the names that become one path segment: the record store
 // while the record is kept, and --context (step 11).
 func (s *staging) checkNames() error {
-	if c := s.capsule.Context; s.agent() && c.Record {
-		if err := names.CheckSegment(c.RecordStore); err != nil {
-			return segmentFault("context.record_store", c.RecordStore, err).About(s.capsule.Subject("context.record_store"))
+	if s.agent() {
+		if err := s.capsule.CheckRecordStore(); err != nil {
+			return err
 		}
 	}
-	if s.opts.Context != "" {
-		if err := names.CheckSegment(s.opts.Context); err != nil {
-			return segmentFault("--context", s.opts.Context, err)
-		}
+	if s.opts.Context == "" {
+		return nil
 	}
-	return nil
-}
-
-func segmentFault(key, value string, reason error) *diag.Error {
-	return diag.Errorf("E-CAP-011", "%s: the value %s %w; one path segment is needed", key, diag.Quote(value), reason).
-		In("check").Name("key", key).Name("value", value)
+	return manifest.CheckSegment("--context", s.opts.Context)
 }
 
 // ownGuest is a script capsule's component: a file of the project directory, or

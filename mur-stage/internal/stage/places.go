@@ -32,8 +32,17 @@ func (s *staging) findHome() error {
 	if err := s.loadEnvFile(); err != nil {
 		return err
 	}
-	var err error
-	s.home, err = workfs.FindHome(s.in.Environ)
+	home, err := workfs.FindHome(s.in.Environ)
+	if err != nil {
+		return err
+	}
+	// What confinement gets of it is canonical (CON-49); whether the home itself is
+	// a link is asked when it is opened.
+	above, name := filepath.Split(home.Path())
+	if real := filepath.Join(realPath(filepath.Clean(above)), name); real != home.Path() {
+		home, err = workfs.FindHome([]string{"MURMUR_HOME=" + real})
+	}
+	s.home = home
 	return err
 }
 

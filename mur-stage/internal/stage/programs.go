@@ -20,19 +20,25 @@ func (s *staging) findPrograms(ctx context.Context) error {
 	}
 	path, _ := lookupEnv(s.in.Environ, "PATH")
 	user, _ := lookupEnv(s.in.Environ, "HOME")
-	s.found = grants.Find(ctx, grants.Request{
+	request := grants.Request{
 		Entries: s.policy.ShellAllow, Path: path, Network: len(s.policy.NetworkAllow) > 0,
-		Work: s.workFolder(""), Murmur: realPath(s.home.Path()), User: user,
-	}, s.host.Programs)
+		Work: s.workFolder(""), Murmur: s.home.Path(), User: user,
+	}
+	s.found = grants.Find(ctx, request, s.host.Programs)
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
 	s.policy.DerivedInterpreterRuntime = s.found.Derived
 	s.policy.TrustStore = s.found.TrustStore
-	if s.decision.Declared != policy.Sealed {
-		return nil
+	if s.decision.Declared == policy.Sealed {
+		if err := unreachable(grants.Unreachable(s.found, s.policy)); err != nil {
+			return s.capsule.Locate(err)
+		}
 	}
-	return unreachable(grants.Unreachable(s.found, s.policy))
+	if s.decision.Achieved >= policy.Scoped && !s.explain {
+		s.helpers = grants.CompilerWarnings(ctx, request, s.found, s.policy, s.host.Programs)
+	}
+	return nil
 }
 
 // unreachable is E-CAP-006, naming every script at once.
@@ -48,27 +54,6 @@ func unreachable(scripts []grants.Script) error {
 	return diag.Errorf("E-CAP-006", "capabilities.shell.allow names scripts whose own package tree a sealed session can not reach: %s", text).
 		Hint("grant the tree with capabilities.shell.interpreter_runtime or staged_runtime").
 		In("check").About(diag.Subject{Kind: diag.ManifestKey, Name: "capabilities.shell.allow"}).Name("entries", text)
-}
-
-// runtimeWarnings are W-SEC-009, one for each interpreter_runtime grant
-// (MAN-120, CON-83).
-func runtimeWarnings(p policy.Policy) []diag.Warning {
-	var out []diag.Warning
-	for _, g := range p.InterpreterRuntime {
-		var dirs []string
-		for _, d := range g.Dirs {
-			text := d.Path
-			if d.ListDir {
-				text += " (list_dir)"
-			}
-			dirs = append(dirs, text)
-		}
-		list := strings.Join(dirs, ", ")
-		w := diag.Warningf("W-SEC-009", "shell", "capabilities.shell.interpreter_runtime ties %s to directories of this host: %s", g.Binary, list)
-		w.Phase, w.Names = "check", map[string]any{"binary": g.Binary, "directories": list}
-		out = append(out, w)
-	}
-	return out
 }
 
 // hostFacts says where what is known about each program came from (CON-87).

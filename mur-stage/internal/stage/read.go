@@ -22,8 +22,8 @@ func (s *staging) readManifest() error {
 		return err
 	}
 	s.manifestData, s.capsule = data, c
-	if c.MurVersion != "" && c.MurVersion != s.in.Version {
-		s.warn(diag.Warningf("", "manifest", "mur_version asks for %s and this is %s", diag.Quote(c.MurVersion), s.in.Version))
+	if w, ok := c.VersionWarning(s.in.Version); ok {
+		s.warn(w)
 	}
 	return nil
 }

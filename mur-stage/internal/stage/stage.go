@@ -159,6 +159,7 @@ func (s *staging) run(ctx context.Context) error {
 		pure(s.sweepStale),
 		pure(s.makeFolders),  // 34
 		pure(s.writeTools),   // 35
+		pure(s.annotate),     // 36
 		pure(s.writeRuntime), // 38
 		s.writeLock,          // 39
 		pure(s.publish),      // 40

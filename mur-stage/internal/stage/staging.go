@@ -41,6 +41,7 @@ type staging struct {
 	decision  confine.Decision
 	grants    []grant // one for each entry
 	found     grants.Found
+	helpers   []diag.Warning // about compilers that can not start theirs
 	report    confine.ScopeReport
 
 	artifacts []staged // one for each entry
@@ -48,6 +49,7 @@ type staging struct {
 	gateways  []session.Gateway
 	inference *session.Inference
 
+	annotations  map[string]session.ToolAnnotations
 	instructions *session.InstructionFiles
 	listed       []session.StagedFile // files written in the runtime directory
 	manifestCopy *string
