@@ -69,9 +69,10 @@ func serve(conn *packet.Conn) (groups []string) {
 	for {
 		n, fds, err := conn.Receive(buf)
 		if err != nil {
-			return
+			return groups
 		}
-		r, out, err := answer(buf[:n], fds)
+		r, out, left, err := answer(buf[:n], fds)
+		groups = append(groups, left...)
 		if err != nil {
 			r.Error = err.Error()
 		}
@@ -83,18 +84,21 @@ func serve(conn *packet.Conn) (groups []string) {
 }
 
 // answer does what one request asks; the files go with the reply.
-func answer(msg []byte, fds []int) (r reply, out []*os.File, err error) {
+func answer(msg []byte, fds []int) (r reply, out []*os.File, groups []string, err error) {
 	var q request
 	if err := json.Unmarshal(msg, &q); err != nil {
-		return r, nil, err
+		return r, nil, nil, err
 	}
-	if q.Worker {
+	switch {
+	case q.Worker:
 		r.PID, err = startWorker(q, fds)
-		return r, nil, err
+		return r, nil, nil, err
+	case len(q.Groups) > 0:
+		return r, nil, q.Groups, nil
 	}
 	o, err := egress.Open(q.Ports)
 	r.IPv6 = o.IPv6
-	return r, o.Files, err
+	return r, o.Files, nil, err
 }
 
 // clearTime is how long the processes of a dead client may take to end.
