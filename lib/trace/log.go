@@ -23,6 +23,10 @@ type Options struct {
 	Capture   Capture          // "" means Meta
 	Now       func() time.Time // nil means time.Now
 
+	// Mask takes the values of secrets out of a line, which stays JSON; nil takes
+	// nothing (TRC-7).
+	Mask func(line []byte) []byte
+
 	// Survived is told of a write that failed and ended nothing (TRC-82,
 	// TRC-83), so that the launch can log it; nil drops it. It may be called
 	// from several goroutines.
@@ -139,7 +143,11 @@ func (l *Log) write(e event) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", h.EventType, err)
 	}
-	line = closeLine(redactHandles(line), l.end.prev)
+	line = redactHandles(line)
+	if l.opt.Mask != nil {
+		line = l.opt.Mask(line)
+	}
+	line = closeLine(line, l.end.prev)
 	if cap(line) <= 1<<20 {
 		l.buf = line // a rare giant is not kept
 	}

@@ -110,7 +110,7 @@ func (a *attempt) step(ctx context.Context) *Outcome {
 		return a.canceled()
 	}
 	body := a.Mask(reply.Body)
-	answer, failed := a.read(body, err)
+	answer, failed := a.read(body, reply.Status, err)
 	var v verdict
 	output := a.Counter.Count(body)
 	if failed == nil {
@@ -192,7 +192,7 @@ func (a *attempt) ask(ctx context.Context, request string) (reply Reply, streame
 }
 
 // read parses what the call gave.
-func (a *attempt) read(body string, err error) (Answer, *failure) {
+func (a *attempt) read(body string, status int, err error) (Answer, *failure) {
 	var ce *CallError
 	switch {
 	case errors.As(err, &ce):
@@ -202,10 +202,12 @@ func (a *attempt) read(body string, err error) (Answer, *failure) {
 	}
 	answer, err := ParseAnswer(body)
 	if err != nil {
-		return Answer{}, &failure{cause: "malformed_response", code: "malformed_response", reason: err.Error()}
+		return Answer{}, &failure{cause: "malformed_response", code: "malformed_response", reason: err.Error(), status: status}
 	}
 	if answer.Stop == "error" {
-		return Answer{}, judge(answer).failed
+		f := judge(answer).failed
+		f.status = status
+		return Answer{}, f
 	}
 	return answer, nil
 }

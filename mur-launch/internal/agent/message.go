@@ -115,3 +115,56 @@ func ParseLine(line []byte) (Message, bool) {
 	}
 	return m, err == nil
 }
+
+// Paired leaves out what would spoil a conversation: tool calls without exactly
+// their results behind them, in order, and results without a call. A record whose
+// writer died holds such.
+func Paired(messages []Message) []Message {
+	var out []Message
+	for i := 0; i < len(messages); {
+		calls := messages[i].calls()
+		end := i + 1 + len(calls)
+		whole := messages[i].role() != Tool && end <= len(messages)
+		for k := 0; whole && k < len(calls); k++ {
+			r := messages[i+1+k]
+			whole = r.role() == Tool && r.callID() == calls[k]
+		}
+		if whole {
+			out = append(out, messages[i:end]...)
+			i = end
+		} else {
+			i++
+		}
+	}
+	return out
+}
+
+type wireMessage struct {
+	Role    string `json:"role"`
+	CallID  string `json:"tool_call_id"`
+	Content []struct {
+		Type string `json:"type"`
+		ID   string `json:"id"`
+	} `json:"content"`
+}
+
+func (m Message) parsed() (w wireMessage) {
+	_ = json.Unmarshal(m.wire, &w) // members of another type are absent
+	return w
+}
+
+func (m Message) role() string   { return m.parsed().Role }
+func (m Message) callID() string { return m.parsed().CallID }
+
+func (m Message) calls() (ids []string) {
+	w := m.parsed()
+	if w.Role != Assistant {
+		return nil
+	}
+	for _, b := range w.Content {
+		if b.Type == "tool_call" {
+			ids = append(ids, b.ID)
+		}
+	}
+	return ids
+}

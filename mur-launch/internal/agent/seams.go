@@ -21,6 +21,7 @@ type Model interface {
 type Reply struct {
 	Body         string
 	Continuation string // continuation_id, or empty (AGT-57)
+	Status       int    // the provider's last, 0 when none was seen
 }
 
 // CallError is a driver call that gave no answer (AGT-58).

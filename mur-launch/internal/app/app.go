@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -17,13 +18,22 @@ import (
 const description = `Reads a staged-session document and runs its capsule. The document comes from
 standard input, from a file, or from the session directory of a session id.
 
-When the session is over, standard output holds one JSON object on one line:
-how it ended and where its records are. What the capsule itself writes to its
-standard output is kept as out/result.txt in the records directory and shown on
-standard error. With --json a line that says where the session runs comes first.
+A script capsule runs once. When it is over, standard output holds one JSON
+object on one line: how it ended and where its records are. What the capsule
+itself writes to its standard output is kept as out/result.txt in the records
+directory and shown on standard error. With --json a line that says where the
+session runs comes first.
+
+An agent capsule works on its task and prints the answer, which out/result.txt
+holds too; with --stream it is printed as it comes. With --json standard output
+has the two lines of a script capsule instead.
+
+A signal ends the session in order, within 20 seconds for an agent capsule; a
+second one ends it at once.
 
 Examples:
    mur-stage | mur-launch
+   mur-stage | mur-launch --task 'what does this project do?' --stream
    mur-stage --workdir ~/src/app > staged.json && mur-launch staged.json
    mur-stage | mur-launch | jq -r .records_dir`
 
@@ -39,6 +49,8 @@ func Run(ctx context.Context, env cli.Env) int {
 		Flags: []ucli.Flag{
 			cli.JSONFlag(),
 			&ucli.BoolFlag{Name: "verbose", Usage: "say where the session works and keeps its records"},
+			&ucli.StringFlag{Name: "task", Usage: "give an agent this `TASK`: a file's bytes, else the text itself"},
+			&ucli.BoolFlag{Name: "stream", Usage: "print an agent's text as it comes (with --json on standard error)"},
 			&ucli.BoolFlag{Name: "no-env-file", Usage: "do not load the .env file the document names"},
 			&ucli.StringSliceFlag{Name: "input", Usage: "put a file into the work folder first, as `PLACE=FILE`; may be repeated"},
 		},
@@ -47,6 +59,15 @@ func Run(ctx context.Context, env cli.Env) int {
 				return diag.Usagef("one document at most, not %d; see --help", c.Args().Len())
 			}
 			opt := launch.Options{Input: c.Args().First(), NoEnvFile: c.Bool("no-env-file")}
+			if c.IsSet("task") {
+				task := c.String("task")
+				opt.Task = &task
+			}
+			if c.Bool("stream") {
+				if opt.Stream = env.Stdout; c.Bool("json") {
+					opt.Stream = env.Stderr
+				}
+			}
 			for _, text := range c.StringSlice("input") {
 				in, err := launch.ParseInput(text)
 				if err != nil {
@@ -75,7 +96,13 @@ func action(ctx context.Context, env cli.Env, opt launch.Options, asJSON, verbos
 	if err != nil {
 		return err
 	}
-	if err := printLine(env.Stdout, result(outcome)); err != nil {
+	switch {
+	case asJSON || !outcome.Agent:
+		err = printLine(env.Stdout, result(outcome))
+	case opt.Stream == nil && outcome.Text != "":
+		_, err = io.WriteString(env.Stdout, strings.TrimSuffix(outcome.Text, "\n")+"\n")
+	}
+	if err != nil {
 		return err
 	}
 	if outcome.Err != nil {

@@ -10,9 +10,9 @@
 // is removed last (SES-134); and that a signal ends the guest at once and the
 // session in that same order.
 //
-// This version runs script capsules. What an agent capsule needs beside it, a
-// loop and a door, comes in behind the same opening and the same ending: see
-// capsule in run.go.
+// Script capsules and agent capsules have the same opening and the same ending;
+// what they do between is capsule in run.go and agent in agent.go. An agent
+// capsule has no door yet: it runs the task it was staged or launched with.
 //
 // It never reads a manifest, a lock or a store, and never grants what the
 // document does not.

@@ -2,13 +2,17 @@ package launch
 
 import (
 	"encoding/json"
+	"net/url"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/session/running"
 	"github.com/mur-capsules/mur/lib/trace"
+	"github.com/mur-capsules/mur/lib/workfs"
+	"github.com/mur-capsules/mur/mur-launch/internal/loop"
 )
 
 // recorder lets the calls of a guest and the session's own end write through
@@ -23,6 +27,17 @@ func (r *recorder) Record(p trace.Payload) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, err := r.owner.Write(p)
+	return err
+}
+
+// Write is Record, as the loop calls it.
+func (r *recorder) Write(p trace.Payload) error { return r.Record(p) }
+
+// WriteTurn appends the line of an agent's turn.
+func (r *recorder) WriteTurn(line trace.Inference, b *trace.Bodies) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, err := r.owner.WriteTurn(line, b)
 	return err
 }
 
@@ -74,6 +89,51 @@ func sessionStart(doc *session.Document, callable []string) trace.SessionStart {
 		s.Warnings = append(s.Warnings, line)
 	}
 	return s
+}
+
+// agentStart is the first line of an agent's trace (TRC-13).
+func agentStart(doc *session.Document, offered []string) trace.SessionStart {
+	s := sessionStart(doc, offered)
+	inf := doc.Inference
+	s.Kind, s.Model, s.MaxTurns = session.KindAgent, &inf.Model, inf.MaxTurns
+	s.MaxSessionTokens, s.MachineTokensPerDay = doc.Spend.MaxSessionTokens, doc.Spend.MachineTokensPerDay
+	s.ToolRefresh, s.SystemPromptSource = &inf.ToolRefresh, inf.SystemPrompt.Source
+	for _, g := range doc.Gateways {
+		line := trace.Gateway{Artifact: g.Artifact, CredentialSource: "keyless", Metered: g.Metered}
+		if u, err := url.Parse(g.Endpoint); err == nil {
+			line.Host = u.Host
+		}
+		if g.Credential != nil {
+			line.CredentialSource = g.Credential.Source
+		}
+		if g.Artifact == inf.Choices[0].Driver {
+			s.CredentialSource = line.CredentialSource
+			s.Gateways = append([]trace.Gateway{line}, s.Gateways...)
+		} else {
+			s.Gateways = append(s.Gateways, line)
+		}
+	}
+	if doc.InstructionFiles != nil {
+		s.InstructionFiles = []trace.InstructionFile{}
+		for _, f := range doc.InstructionFiles.Files {
+			s.InstructionFiles = append(s.InstructionFiles, trace.InstructionFile{Path: f.Path, Bytes: f.Bytes, SHA256: f.SHA256})
+		}
+	}
+	return s
+}
+
+// taskBytes is the task a --task value stands for (SES-139): the bytes of the
+// file it names, relative to dir, else its own text.
+func taskBytes(dir, value string) ([]byte, error) {
+	path := value
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		return []byte(value), nil
+	}
+	data, err := workfs.ReadFile(path, loop.MaxTask)
+	return data, workfs.Fault(err, "cannot read the task")
 }
 
 // capabilities are those granted anything. A guest always has its work folder

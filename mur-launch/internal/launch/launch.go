@@ -2,6 +2,8 @@ package launch
 
 import (
 	"context"
+	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -22,6 +24,13 @@ type Options struct {
 	NoEnvFile bool
 	// Inputs are put into the work folder first.
 	Inputs []Input
+	// Task replaces the task of an agent capsule (SES-139): the bytes of the file
+	// it names, else its own text. Nil keeps what was staged.
+	Task *string
+	// Stream takes an agent's text as it comes, nil drops it.
+	Stream io.Writer
+	// Exit ends the process at once; nil is os.Exit.
+	Exit func(status int)
 	// Announce is told once that the session runs.
 	Announce func(Start)
 	// Warn takes warnings the launch itself raises.
@@ -44,6 +53,8 @@ type Outcome struct {
 	SessionID  string
 	RecordsDir string
 	Ending     string // a session status of SES section 11
+	Agent      bool   // an agent capsule's session
+	Text       string // an agent's answer, "" without one
 	Result     string // where the result lies beneath the records directory; "" for none
 	ToolCalls  int64
 	Duration   time.Duration
@@ -59,6 +70,12 @@ func Run(ctx context.Context, env cli.Env, o Options) (*Outcome, error) {
 	}
 	if err := unserved(doc); err != nil {
 		return nil, err
+	}
+	if err := fits(doc, o); err != nil {
+		return nil, err
+	}
+	if o.Exit == nil {
+		o.Exit = os.Exit
 	}
 	lock, err := doc.Take()
 	if err != nil {

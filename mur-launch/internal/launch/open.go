@@ -30,7 +30,8 @@ type launching struct {
 	source  *guests.Source
 	log     *trace.Log
 	trace   *recorder
-	fail    context.CancelCauseFunc // set while a guest runs
+	fail    context.CancelCauseFunc // set while a capsule runs
+	agency  *agency                 // nil for a script capsule
 }
 
 // open proves that the session can be run as it was staged and holds its
@@ -68,53 +69,15 @@ func (l *launching) openRest(ctx context.Context) (err error) {
 		return err
 	}
 	l.source = guests.NewSource(l.doc, l.home)
+	if l.doc.Kind == session.KindAgent {
+		if err = l.openAgent(); err != nil {
+			return err
+		}
+	}
 	if err = ctx.Err(); err != nil {
 		return err
 	}
 	return l.place(l.opt.Inputs)
-}
-
-// unsupported refuses, by name, what a document asks for and this launch can
-// not give.
-func unsupported(doc *session.Document) error {
-	switch {
-	case doc.Kind == session.KindAgent:
-		return diag.Errorf("E-RUN-005", "session %s is of an agent capsule (inference:), and this mur-launch has no agent loop: it runs script capsules", doc.SessionID).
-			In("launch").Name("key", "inference.driver.artifact")
-	case doc.Deadline != nil:
-		return diag.Errorf("E-RUN-102", "a session deadline can not be enforced on a script capsule").
-			Hint("stage it without --deadline; capsules are bounded by capabilities.limits.deadline_seconds").
-			In("launch").Name("reason", "a script capsule")
-	case doc.Lineage.FormationID != nil || doc.Lineage.ExpectsFormationLifeline || doc.Lineage.ExpectsFormationChannel:
-		return diag.Errorf("E-RUN-046", "a script capsule can not be a member of a formation").
-			In("launch").Name("variable", "MURMUR_FORMATION_ID").Name("reason", "a script capsule")
-	case doc.Lineage.ExpectsSpawnerLifeline || doc.Lineage.ExpectsSpawnGrant:
-		return diag.Errorf("E-RUN-020", "this mur-launch takes no spawner lifeline: a delegated script capsule can not be run").
-			In("launch").Name("variable", "MURMUR_SPAWNER").Name("reason", "not served")
-	}
-	return nil
-}
-
-// unserved refuses, before anything is touched, a document that asks for what
-// this launch does not do and that would hold less back without it.
-func unserved(doc *session.Document) error {
-	p := doc.Policy
-	for _, c := range []struct {
-		asked bool
-		field string
-	}{
-		{len(doc.Gateways) > 0, "gateways"},
-		{len(p.ReadOnly) > 0, "policy.read_only"},
-		{len(p.ShellAllow) > 0, "policy.shell_allow"},
-		{len(p.SpawnAllow) > 0, "policy.spawn_allow"},
-		{len(p.PeerFetchAllow) > 0, "policy.peer_fetch_allow"},
-	} {
-		if c.asked {
-			return diag.Errorf("E-STG-101", "the staged session %s asks for what this mur-launch does not serve: %s", doc.SessionID, c.field).
-				In("launch").Name("field", c.field)
-		}
-	}
-	return nil
 }
 
 // sameHost takes a fresh reading of the host and compares it with the staged
@@ -136,9 +99,12 @@ func ended(ctx context.Context, err error) error {
 // begin opens the trace and writes session_start. From here on the session has
 // begun and ends with session_end.
 func (l *launching) begin() error {
-	log, err := trace.Create(l.held.Records, trace.Options{
-		SessionID: l.doc.SessionID, Capture: trace.Capture(l.doc.Trace.Capture), Survived: l.survived,
-	})
+	opt := trace.Options{SessionID: l.doc.SessionID, Capture: trace.Capture(l.doc.Trace.Capture), Survived: l.survived}
+	if l.agency != nil {
+		l.murmur()
+		opt.Mask = l.agency.secrets.Line
+	}
+	log, err := trace.Create(l.held.Records, opt)
 	if errors.Is(err, fs.ErrExist) {
 		return diag.Errorf("E-STG-103", "session %s can not be launched: it was launched already", l.doc.SessionID)
 	}
@@ -146,15 +112,29 @@ func (l *launching) begin() error {
 		return workfs.Fault(err, "cannot begin the session")
 	}
 	l.log = log
-	owner := log.Owner("")
+	if l.agency == nil {
+		owner := log.Owner("")
+		l.trace = &recorder{owner: owner}
+		return owner.Start(sessionStart(l.doc, tools.NewInventory(l.doc).Names()), nil)
+	}
+	owner := log.Owner(l.doc.Inference.Transport)
 	l.trace = &recorder{owner: owner}
-	return owner.Start(sessionStart(l.doc, tools.NewInventory(l.doc).Names()), nil)
+	if err := owner.Start(agentStart(l.doc, l.agency.inventory.Names), []byte(l.agency.secrets.Text(l.doc.Inference.SystemPrompt.Text))); err != nil {
+		return err
+	}
+	l.agency.mu.Lock()
+	l.agency.changes = log.Appender()
+	l.agency.mu.Unlock()
+	return nil
 }
 
 // close releases what open took.
 func (l *launching) close() {
 	if l.log != nil {
 		_ = l.log.Close()
+	}
+	if l.agency != nil {
+		l.agency.close()
 	}
 	if l.source != nil {
 		_ = l.source.Close()

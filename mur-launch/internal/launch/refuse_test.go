@@ -99,7 +99,7 @@ func TestLaunchRefuses(t *testing.T) {
 			return s.document()
 		}},
 		{"another host", "E-STG-104", "boot id", false, edit(func(d *session.Document) { d.HostProbe.BootID = "another" })},
-		{"an agent", "E-RUN-005", "no agent loop", false, edit(func(d *session.Document) {
+		{"an agent", "E-RUN-005", "names no inference driver", false, edit(func(d *session.Document) {
 			d.Kind, d.Capsule.Component, d.Capsule.Implementation = session.KindAgent, nil, nil
 			d.Context = &session.Context{}
 			d.Inference = &session.Inference{

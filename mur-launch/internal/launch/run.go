@@ -22,20 +22,18 @@ func (l *launching) run(ctx context.Context) *Outcome {
 	}
 	l.opt.Announce(l.start())
 
-	// The cause of the context's end tells a signal from the session's own
-	// failure, such as a trace that can not be written.
-	guest, stop := context.WithCancelCause(ctx)
-	l.fail = stop
-	result := &resultFile{records: l.held.Records, fail: stop}
-	err := l.capsule(guest, result)
-	result.Close()
-	end := judge(err, context.Cause(guest), l.latch.Err())
-	stop(nil)
-
-	o := &Outcome{
-		SessionID: l.doc.SessionID, RecordsDir: l.doc.Directories.Records.Path,
-		Result: result.path(), ToolCalls: l.trace.toolCalls(),
+	o := &Outcome{SessionID: l.doc.SessionID, RecordsDir: l.doc.Directories.Records.Path}
+	var end ending
+	if l.doc.Kind == session.KindAgent {
+		var ended func()
+		ctx, ended = l.terminating(ctx)
+		defer ended()
+		o.Agent = true
+		end = l.tasks(ctx, o)
+	} else {
+		end = l.script(ctx, o)
 	}
+	o.ToolCalls = l.trace.toolCalls()
 	if err := l.trace.Record(trace.SessionEnd{ExitStatus: end.status}); err != nil {
 		end = judge(nil, err, nil)
 	}
@@ -51,6 +49,33 @@ func (l *launching) run(ctx context.Context) *Outcome {
 	return o
 }
 
+// script runs a script capsule. The cause of its context's end tells a signal
+// from the session's own failure, such as a trace that can not be written.
+func (l *launching) script(ctx context.Context, o *Outcome) ending {
+	guest, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	l.fail = stop
+	result := &resultFile{records: l.held.Records, fail: stop}
+	err := l.capsule(guest, result)
+	result.Close()
+	o.Result = result.path()
+	return judge(err, context.Cause(guest), l.latch.Err())
+}
+
+// tasks runs the tasks of an agent capsule.
+func (l *launching) tasks(ctx context.Context, o *Outcome) ending {
+	work, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	l.fail = stop
+	out := l.agent(work)
+	o.Result, o.Text = out.Result, out.Text
+	var own *diag.Error
+	if errors.As(context.Cause(work), &own) {
+		return judgeAgent(out, own, l.latch.Err())
+	}
+	return judgeAgent(out, nil, l.latch.Err())
+}
+
 func (l *launching) start() Start {
 	r := l.runningRecord()
 	return Start{
@@ -60,7 +85,7 @@ func (l *launching) start() Start {
 }
 
 // capsule runs a script capsule once (SES-119, SES-120): on the capsule's
-// ceiling, with its tools behind it. An agent capsule's loop takes this place.
+// ceiling, with its tools behind it.
 func (l *launching) capsule(ctx context.Context, result *resultFile) error {
 	folders := tools.Folders{Work: l.held.Work, Runtime: l.held.Runtime, Records: l.held.Records, Home: l.homeDir}
 	guests := tools.NewGuests(l.source)

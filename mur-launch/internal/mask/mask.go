@@ -9,6 +9,7 @@
 package mask
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -103,6 +104,38 @@ func (s *Set) Bytes(text []byte) []byte {
 		return []byte(masked)
 	}
 	return text
+}
+
+// Line masks a JSON text, which stays one: a match that begins inside an escape
+// is another text and is left alone.
+func (s *Set) Line(text []byte) []byte {
+	out := text
+	for _, p := range s.list() {
+		from := 0
+		for {
+			i := bytes.Index(out[from:], []byte(p))
+			if i < 0 {
+				break
+			}
+			at := from + i
+			if escaped(out[:at]) {
+				from = at + 1
+				continue
+			}
+			out = slices.Concat(out[:at], []byte(Mark), out[at+len(p):])
+			from = at + len(Mark)
+		}
+	}
+	return out
+}
+
+// escaped tells whether what follows a text belongs to an escape begun in it.
+func escaped(before []byte) bool {
+	n := len(before)
+	for n > 0 && before[n-1] == '\\' {
+		n--
+	}
+	return (len(before)-n)%2 == 1
 }
 
 // window finds patterns in a stream.

@@ -125,3 +125,17 @@ func TestStreamsFlow(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// TRC-7: a masked line is still a line.
+func TestLineStaysJSON(t *testing.T) {
+	s := set()
+	s.Add("nvapi-0123456789")
+	for _, text := range []string{key, "a\nvapi-0123456789", "nvapi-0123456789\nvapi-0123456789", `\nvapi-0123456789`, "\\" + key} {
+		line, _ := json.Marshal(map[string]string{"x": text})
+		masked := s.Line(line)
+		var back map[string]string
+		if err := json.Unmarshal(masked, &back); err != nil || strings.Contains(back["x"], key) || strings.Contains(back["x"], "nvapi-0123456789") {
+			t.Errorf("%q became %s: %v", text, masked, err)
+		}
+	}
+}

@@ -77,11 +77,16 @@ func (d *Desk) Run(ctx context.Context, c GuestCall) (wasmhost.ToolResult, error
 // HTTP is the client of an artifact: its rules' and, when it has one, its
 // gateway's.
 func (d *Desk) HTTP(a *session.Artifact, g Grant) wasmhost.HTTP {
-	http := d.clients.Of(a.Name, g.Network)
+	http := d.Plain(a, g)
 	if d.gateway != nil && a.Gateway != nil {
 		return d.gateway(a, http)
 	}
 	return http
+}
+
+// Plain is the client of an artifact without its gateway; nil denies everything.
+func (d *Desk) Plain(a *session.Artifact, g Grant) wasmhost.HTTP {
+	return d.clients.Of(a.Name, g.Network)
 }
 
 // kindOf is the part an artifact's guest plays.
