@@ -16,6 +16,7 @@ type Ready struct {
 	Tier      string `json:"tier"`
 	SessionID string `json:"session_id"`
 	PID       int    `json:"pid"`
+	Version   string `json:"version"` // of this program
 }
 
 // Demoted says that a command goes on in the background (SHL-98).

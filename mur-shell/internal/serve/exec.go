@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -27,30 +28,47 @@ type prepared struct {
 
 // prepare applies SHL-45 up to the start: allow test, input, argv, analyser,
 // environment, program.
-func (s *Server) prepareCall(tool string, data *string) (*prepared, string, error) {
-	if !s.terms.Allows(tool) {
-		return nil, proto.ReasonNotAllowed, fmt.Errorf("%s is not in shell.allow", diag.Quote(tool))
+func (s *Server) prepareCall(q request) (*prepared, string, error) {
+	if !s.terms.Allows(q.Tool) {
+		return nil, proto.ReasonNotAllowed, fmt.Errorf("%s is not in shell.allow", diag.Quote(q.Tool))
 	}
-	c, err := call.FromData(tool, data)
+	c, err := q.call()
+	if err == nil {
+		err = call.CheckOwn(q.Env, s.terms.Policy.Env())
+	}
 	if err != nil {
 		return nil, proto.ReasonInput, err
 	}
-	p := &prepared{call: s.terms.WithRecipe(c), env: s.environ(s.terms.Runtime)}
-	p.protected = s.terms.Protects(p.call, data)
+	p := &prepared{call: s.terms.WithRecipe(c), env: s.environ(s.terms.Runtime, q.Env...)}
+	p.protected = s.terms.Protects(p.call, q.Data)
 	p.program, p.found = call.Lookup(c.Entry, call.Value(p.env, "PATH"), s.terms.Plan.Folders.Work)
 	return p, "", nil
 }
 
-func (s *Server) environ(runtime map[string]string) []string {
+// call reads what is asked for: the text of a shell tool, or an argument list as
+// it is given (SHL-154).
+func (q request) call() (call.Call, error) {
+	if q.Args == nil {
+		return call.FromData(q.Tool, q.Data)
+	}
+	for _, a := range *q.Args {
+		if strings.ContainsRune(a, 0) {
+			return call.Call{}, errors.New("an argument holds a NUL character")
+		}
+	}
+	return call.FromWords(append([]string{q.Tool}, *q.Args...)), nil
+}
+
+func (s *Server) environ(runtime map[string]string, own ...[2]string) []string {
 	f := s.terms.Plan.Folders
-	return call.Environment(s.env.Environ, runtime, s.terms.Policy.ShellBaselineEnv, s.terms.Policy.Env(), call.Folders{Work: f.Work, Home: f.Home, Tmp: f.Tmp})
+	return call.Environment(s.env.Environ, runtime, s.terms.Policy.ShellBaselineEnv, s.terms.Policy.Env(), call.Folders{Work: f.Work, Home: f.Home, Tmp: f.Tmp}, own...)
 }
 
 // maxCalls bounds the handles nobody has used yet; the oldest is forgotten.
 const maxCalls = 1024
 
 func (s *Server) resolve(q request) {
-	p, reason, err := s.prepareCall(q.Tool, q.Data)
+	p, reason, err := s.prepareCall(q)
 	if err != nil {
 		s.answer(proto.Refuse(q.ID, reason, err.Error()))
 		return
@@ -73,7 +91,7 @@ func (s *Server) resolve(q request) {
 // take returns the call of an exec request and forgets its handle.
 func (s *Server) take(q request) (*prepared, string, error) {
 	if q.Call == "" {
-		return s.prepareCall(q.Tool, q.Data)
+		return s.prepareCall(q)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -119,7 +119,7 @@ func Serve(ctx context.Context, c Config) error {
 	}()
 	s.answer(proto.Ready{
 		Event: "ready", V: 1, Class: s.terms.Decision.Achieved.String(), Tier: string(s.terms.Decision.AppliedTier),
-		SessionID: c.Document.SessionID, PID: os.Getpid(),
+		SessionID: c.Document.SessionID, PID: os.Getpid(), Version: cli.Version,
 	})
 	stop := context.AfterFunc(ctx, ch.close)
 	defer stop()
@@ -197,6 +197,8 @@ type request struct {
 	ID          string       `json:"id"`
 	Tool        string       `json:"tool"`
 	Data        *string      `json:"data"`
+	Args        *[]string    `json:"args"`
+	Env         [][2]string  `json:"env"`
 	Call        string       `json:"call"`
 	Mode        string       `json:"mode"`
 	TimeoutSecs *int64       `json:"timeout_secs"`
