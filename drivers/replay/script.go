@@ -229,6 +229,9 @@ func at(result, pointer string) string {
 	case string:
 		return v
 	}
-	b, _ := json.Marshal(v)
-	return string(b)
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // it was decoded above
+	return strings.TrimSuffix(out.String(), "\n")
 }
