@@ -75,6 +75,9 @@ type Server struct {
 	room  *room.Room
 	env   cli.Env
 	log   func(string)
+	scope *cgroup.Scope // of the launch; nil without one
+	// orphan says that the client went without a shutdown.
+	orphan bool
 
 	mu       sync.Mutex
 	requests int
@@ -115,6 +118,10 @@ func Serve(ctx context.Context, c Config) error {
 	defer func() {
 		_ = s.room.Close()
 		_ = s.terms.Close()
+		if s.orphan && s.scope != nil {
+			// Whoever made the scope has died and can not remove it any more.
+			_ = s.scope.Remove()
+		}
 		s.notes()
 	}()
 	s.answer(proto.Ready{
@@ -125,7 +132,7 @@ func Serve(ctx context.Context, c Config) error {
 	defer stop()
 	bye := s.loop(ctx)
 	s.end()
-	if bye != nil {
+	if s.orphan = bye == nil && ctx.Err() == nil; bye != nil {
 		s.answer(proto.Bye{Event: "bye", ID: *bye})
 	}
 	s.mu.Lock()
@@ -151,6 +158,7 @@ func (s *Server) prepare(ctx context.Context, c Config) error {
 			_ = t.Close()
 			return diag.Errorf("E-RUN-012", "the session's cgroup scope can not be used: %w", err).Name("step", err.Error())
 		}
+		s.scope = scope
 		t.Within(scope)
 	} else {
 		t.Within(nil)
