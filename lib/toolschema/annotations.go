@@ -197,9 +197,15 @@ var (
 // a path: case does not matter, nor whether words are joined by - or _ (CON-248
 // to CON-250).
 func PathKey(key string) bool {
-	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
-	return slices.Contains(destinationKeys, key) || slices.Contains(pathKeys, key)
+	return DestinationKey(key) || slices.Contains(pathKeys, Key(key))
 }
+
+// DestinationKey tells whether a property of that name is always taken for a path
+// that is written (CON-248).
+func DestinationKey(key string) bool { return slices.Contains(destinationKeys, Key(key)) }
+
+// Key is the form in which keys are compared (CON-250).
+func Key(key string) string { return strings.ReplaceAll(strings.ToLower(key), "-", "_") }
 
 // UnannotatedWarning is W-SEC-018: a tool whose schema leaves path-shaped
 // properties undeclared in a capsule with read-only paths; false when it leaves

@@ -40,6 +40,7 @@ var rooms = map[string][]string{
 	"confine/holder":                   {"confine/packet", "confine/egress", "confine/worker"},
 	"confine/closure":                  {},
 	"confine/grants":                   {"confine", "confine/closure", "policy"},
+	"confine/readonly":                 {"toolschema"},
 	"audit":                            {"artifact", "diag", "lockfile", "manifest", "names", "store", "wasmhost"},
 	"toolschema":                       {"diag"},
 	"confine/box":                      {},

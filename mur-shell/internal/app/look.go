@@ -49,7 +49,9 @@ func resolve(ctx context.Context, env cli.Env, r request) error {
 	if p, err := call.Lookup(c.Entry, env.Getenv("PATH"), t.Plan.Folders.Work); err == nil {
 		binary = p.Binary
 	}
-	line, err := proto.Line(proto.ResolvedOf("", c, binary))
+	resolved := proto.ResolvedOf("", c, binary)
+	resolved.Protected = t.Protects(c, nil)
+	line, err := proto.Line(resolved)
 	if err != nil {
 		return err
 	}

@@ -74,6 +74,9 @@ func run(ctx context.Context, env cli.Env, r request) error {
 	// must write their own id maps, have done so.
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	c, err := r.call(t)
+	if err == nil {
+		err = protected(c, t)
+	}
 	if err != nil {
 		return r.failed(env, err)
 	}
@@ -95,14 +98,25 @@ func (r request) call(t *terms.Terms) (call.Call, error) {
 		return call.Call{}, diag.Errorf("E-SHL-101", "%s is not in shell.allow", diag.Quote(entry)).In("run").
 			Name("command", entry).Hint("allow it with --allow %s or in the policy's shell.allow", entry)
 	}
+	c := call.Call{}
 	if r.tool == "" {
-		return call.FromWords(r.words), nil
+		c = call.FromWords(r.words)
+	} else {
+		var err error
+		if c, err = call.FromText(r.tool, r.command); err != nil {
+			return c, diag.Usagef("--command: %s", err)
+		}
 	}
-	c, err := call.FromText(r.tool, r.command)
-	if err != nil {
-		return c, diag.Usagef("--command: %s", err)
+	return t.WithRecipe(c), nil
+}
+
+// protected refuses a call that names a protected path (CON-244).
+func protected(c call.Call, t *terms.Terms) error {
+	p := t.Protects(c, nil)
+	if p == nil {
+		return nil
 	}
-	return c, nil
+	return diag.Errorf("E-SHL-101", "%s", p).In("run").Name("command", c.Entry).Name("rule", p.Entry)
 }
 
 // failed reports a failure of mur-shell's own as an object too (SHL-147).
@@ -116,7 +130,11 @@ func (r request) failed(env cli.Env, err error) error {
 	case "E-RUN-012", "E-RUN-013", "E-RUN-014":
 		v = proto.FatalOf("", err)
 	case "E-SHL-101":
-		v = proto.Refuse("", proto.ReasonNotAllowed, err.Error())
+		reason := proto.ReasonNotAllowed
+		if e, _ := diag.AsError(err); e.Names["rule"] != nil {
+			reason = proto.ReasonProtectedPath
+		}
+		v = proto.Refuse("", reason, err.Error())
 	default:
 		v = proto.Refuse("", proto.ReasonSpawn, err.Error())
 		var start *startFailure

@@ -2,9 +2,12 @@ package terms
 
 import (
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mur-capsules/mur/lib/confine/readonly"
+	"github.com/mur-capsules/mur/lib/toolschema"
 	"github.com/mur-capsules/mur/mur-shell/internal/call"
 	"github.com/mur-capsules/mur/mur-shell/internal/proto"
 	"github.com/mur-capsules/mur/mur-shell/internal/room"
@@ -26,8 +29,32 @@ func (t *Terms) StartMessage(program string, err *room.StartError) string {
 func (t *Terms) WithRecipe(c call.Call) call.Call { return c }
 
 // Protects asks the analyser of read_only paths about a call; data is the input it
-// came with, nil for none.
-func (t *Terms) Protects(c call.Call, data *string) *proto.Protected { return nil }
+// came with, nil for none (CON-241, SHL-27, SHL-136).
+func (t *Terms) Protects(c call.Call, data *string) *proto.Protected {
+	checker := readonly.New(t.Plan.Folders.Work, t.Policy.ReadOnly, realPath)
+	if checker.Idle() {
+		return nil
+	}
+	hit := checker.Direct(c.Entry, c.Args)
+	for _, body := range []*string{c.Script, c.Recipe} {
+		if hit == nil && body != nil {
+			hit = checker.Body(*body)
+		}
+	}
+	if hit == nil && call.IsInterpreter(c.Entry) && c.Script == nil {
+		// run -- sh -c BODY: the words of a person.
+		if i := slices.Index(c.Args, "-c"); i >= 0 && i+1 < len(c.Args) {
+			hit = checker.Body(c.Args[i+1])
+		}
+	}
+	if hit == nil && data != nil {
+		hit = checker.Input(*data, toolschema.Annotations{})
+	}
+	if hit == nil {
+		return nil
+	}
+	return &proto.Protected{Path: hit.Path, Entry: hit.Entry, Via: hit.Via}
+}
 
 // ExecHint says why a program that lies in a folder commands may write can not be
 // executed, and what would allow it (CON-285); "" for any other.

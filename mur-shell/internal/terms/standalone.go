@@ -228,10 +228,10 @@ func (t *Terms) workFolder(dir string, env cli.Env, floor policy.Class) (string,
 	}
 	work, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return "", diag.Usagef("--workdir %s: %s", dir, err)
+		return "", noWorkFolder(dir, err.Error())
 	}
 	if st, err := os.Stat(work); err != nil || !st.IsDir() {
-		return "", diag.Usagef("--workdir %s is no directory", dir)
+		return "", noWorkFolder(dir, "it is no directory")
 	}
 	reason := ""
 	switch home := realPath(t.home.Path()); {
@@ -251,6 +251,11 @@ func (t *Terms) workFolder(dir string, env cli.Env, floor policy.Class) (string,
 	}
 	t.Warnings = append(t.Warnings, diag.Warningf("", "containment", "the work folder %s %s, and commands may write everything in it", work, reason))
 	return work, nil
+}
+
+func noWorkFolder(dir, reason string) error {
+	return diag.Errorf("E-RUN-104", "the work folder %s can not be used: %s", dir, reason).In("check").
+		About(diag.Subject{Kind: diag.Path, Name: dir}).Name("path", dir)
 }
 
 // realPath resolves the links of the part of path that exists.
