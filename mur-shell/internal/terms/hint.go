@@ -2,6 +2,7 @@ package terms
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -10,6 +11,7 @@ import (
 	"github.com/mur-capsules/mur/lib/toolschema"
 	"github.com/mur-capsules/mur/mur-shell/internal/call"
 	"github.com/mur-capsules/mur/mur-shell/internal/proto"
+	"github.com/mur-capsules/mur/mur-shell/internal/recipe"
 	"github.com/mur-capsules/mur/mur-shell/internal/room"
 )
 
@@ -25,8 +27,21 @@ func (t *Terms) StartMessage(program string, err *room.StartError) string {
 	return m
 }
 
-// WithRecipe adds the recipe a call names, if one can be told.
-func (t *Terms) WithRecipe(c call.Call) call.Call { return c }
+// WithRecipe adds the recipe a call names, if one can be told (SHL section 11).
+func (t *Terms) WithRecipe(c call.Call) call.Call {
+	if c.Entry != "make" && c.Entry != "just" && c.Entry != "npm" {
+		return c
+	}
+	root, err := os.OpenRoot(t.Plan.Folders.Work)
+	if err != nil {
+		return c
+	}
+	defer root.Close()
+	if body, ok := recipe.Find(recipe.Folder{Root: root}, c.Entry, c.Args); ok {
+		c.Recipe = &body
+	}
+	return c
+}
 
 // Protects asks the analyser of read_only paths about a call; data is the input it
 // came with, nil for none (CON-241, SHL-27, SHL-136).
