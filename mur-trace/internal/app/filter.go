@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
@@ -67,6 +69,8 @@ func filter(env cli.Env, c *ucli.Context) error {
 	}
 	got, err := run.Run(c.Context, traces)
 	switch {
+	case errors.Is(err, context.Canceled):
+		return cli.Exit(130) // interrupted: what was printed stands
 	case err != nil:
 		return err
 	case got.Halted:

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -55,7 +57,9 @@ func runReport(env cli.Env, c *ucli.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.Sessions, r.Skipped, err = report.Read(c.Context, traces); err != nil {
+	if r.Sessions, r.Skipped, err = report.Read(c.Context, traces); errors.Is(err, context.Canceled) {
+		return cli.Exit(130) // interrupted
+	} else if err != nil {
 		return err
 	}
 	if r.Skipped > 0 {

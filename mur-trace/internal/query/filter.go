@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mur-capsules/mur/lib/trace"
 	"github.com/mur-capsules/mur/lib/workfs"
@@ -61,8 +62,15 @@ const (
 	batchItems = 1024
 )
 
-// Run filters the traces in order. Events are evaluated on every core and
-// printed in the order of the files; memory does not grow with their size.
+// stream is one trace on its way to the output.
+type stream struct {
+	order chan *batch
+	err   error // of reading; set before order is closed
+}
+
+// Run filters the traces in order. Files are read and events evaluated on every
+// core and printed in the order of the files; memory does not grow with their
+// size.
 func (f *Filter) Run(ctx context.Context, traces []source.Trace) (Outcome, error) {
 	if f.Slurp {
 		return f.slurp(ctx, traces)
@@ -71,56 +79,68 @@ func (f *Filter) Run(ctx context.Context, traces []source.Trace) (Outcome, error
 	defer cancel()
 	workers := runtime.GOMAXPROCS(0)
 	work := make(chan *batch)
-	order := make(chan *batch, 2*workers)
-	var wg sync.WaitGroup
+	var evaluators, readers sync.WaitGroup
 	for range workers {
-		wg.Go(func() {
+		evaluators.Go(func() {
 			for b := range work {
 				b.done <- f.evaluate(ctx, b)
 			}
 		})
 	}
-	var readErr error
-	wg.Go(func() {
-		defer close(order)
-		defer close(work)
-		for _, t := range traces {
-			if readErr = f.read(ctx, t, work, order); readErr != nil {
-				return
-			}
-		}
-	})
-	total, err := f.write(order, cancel)
-	wg.Wait()
-	if err == nil && !total.Halted {
-		err = readErr
+	streams := make([]stream, len(traces))
+	for i := range streams {
+		streams[i].order = make(chan *batch, 2*workers)
 	}
+	// Files are begun in order, so the one that is printed is always being read.
+	var next atomic.Int64
+	for range min(workers, len(traces)) {
+		readers.Go(func() {
+			rd := trace.NewReader(nil)
+			for i := next.Add(1) - 1; i < int64(len(traces)); i = next.Add(1) - 1 {
+				s := &streams[i]
+				if s.err = ctx.Err(); s.err == nil {
+					s.err = f.read(ctx, rd, traces[i], work, s.order)
+				}
+				close(s.order)
+			}
+		})
+	}
+	total, err := f.write(streams, cancel)
+	readers.Wait()
+	close(work)
+	evaluators.Wait()
 	return total, err
 }
 
-// write prints the batches in order. After a halt or a failed write it tells
-// the reader to stop and only drains.
-func (f *Filter) write(order <-chan *batch, stop func()) (Outcome, error) {
+// write prints the traces in order. After a halt or a fault it tells the
+// readers to stop and only drains.
+func (f *Filter) write(streams []stream, stop func()) (Outcome, error) {
 	var total Outcome
 	var failed error
-	for b := range order {
-		got := <-b.done
-		if failed != nil || total.Halted {
-			continue
+	for i := range streams {
+		for b := range streams[i].order {
+			got := <-b.done
+			if failed != nil || total.Halted {
+				continue
+			}
+			total.Errors += got.Errors
+			total.True = total.True || got.True
+			_, _ = f.Err.Write(got.err)
+			if _, err := f.Out.Write(got.out); err != nil {
+				failed = err
+			}
+			if failed == nil {
+				failed = got.failure
+			}
+			if got.Halted {
+				total.Halted, total.Status = true, got.Status
+			}
+			if failed != nil || total.Halted {
+				stop()
+			}
 		}
-		total.Errors += got.Errors
-		total.True = total.True || got.True
-		_, _ = f.Err.Write(got.err)
-		if _, err := f.Out.Write(got.out); err != nil {
-			failed = err
-		}
-		if failed == nil {
-			failed = got.failure
-		}
-		if got.Halted {
-			total.Halted, total.Status = true, got.Status
-		}
-		if failed != nil || total.Halted {
+		if failed == nil && !total.Halted && streams[i].err != nil {
+			failed = streams[i].err
 			stop()
 		}
 	}
@@ -128,13 +148,13 @@ func (f *Filter) write(order <-chan *batch, stop func()) (Outcome, error) {
 }
 
 // read cuts one trace into batches.
-func (f *Filter) read(ctx context.Context, t source.Trace, work, order chan<- *batch) error {
+func (f *Filter) read(ctx context.Context, rd *trace.Reader, t source.Trace, work, order chan<- *batch) error {
 	src, err := t.Open()
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	rd := trace.NewReader(src)
+	rd.Reset(src)
 	pre := f.Prefilter.start()
 	sessions := map[string]any{}
 	var session any
@@ -150,7 +170,7 @@ func (f *Filter) read(ctx context.Context, t source.Trace, work, order chan<- *b
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		work <- b // the workers outlive the reader
+		work <- b // the evaluators outlive the readers
 		b = f.batch(t, session)
 		return nil
 	}
@@ -196,7 +216,10 @@ func (f *Filter) read(ctx context.Context, t source.Trace, work, order chan<- *b
 	if len(malformed) > 0 {
 		b.done = make(chan evaluated, 1)
 		b.done <- evaluated{err: []byte(MalformedNote(t, malformed))}
-		order <- b
+		select {
+		case order <- b:
+		case <-ctx.Done():
+		}
 	}
 	return nil
 }
