@@ -63,7 +63,6 @@ type attempt struct {
 	requests *requests
 	messages []Message
 	turn     int64 // from 0
-	phase    string
 
 	continuation string
 	acknowledged int
@@ -72,7 +71,7 @@ type attempt struct {
 // Run runs one attempt (AGT section 8). Its end is always an Outcome; the
 // context's end is the cancel of the task.
 func Run(ctx context.Context, p Parts, f Frame, t Task) Outcome {
-	a := &attempt{Parts: p, task: t, frame: f, requests: newRequests(f, p.Counter), phase: "turn"}
+	a := &attempt{Parts: p, task: t, frame: f, requests: newRequests(f, p.Counter)}
 	a.messages = append(a.messages, t.History...)
 	a.enter(NewUser(t.Text, t.Fence))
 	for {
@@ -107,7 +106,7 @@ func (a *attempt) step(ctx context.Context) *Outcome {
 	reply, streamed, err := a.ask(ctx, request)
 	if ctx.Err() != nil {
 		admission.Release()
-		return a.canceled()
+		return a.canceled("inference")
 	}
 	body := a.Mask(reply.Body)
 	answer, failed := a.read(body, reply.Status, err)
@@ -152,7 +151,7 @@ func (a *attempt) boundary(ctx context.Context) *Outcome {
 		}
 	}
 	if ctx.Err() != nil {
-		return a.canceled()
+		return a.canceled("turn")
 	}
 	if a.turn >= a.task.MaxTurns {
 		reason := fmt.Sprintf("no answer within %d turns (inference.max_turns)", a.turn)
@@ -166,7 +165,7 @@ func (a *attempt) refused(ctx context.Context, err error) *Outcome {
 	var r *spend.Refusal
 	if !errors.As(err, &r) {
 		if ctx.Err() != nil {
-			return a.canceled()
+			return a.canceled("turn")
 		}
 		return a.fatal(err)
 	}
@@ -182,8 +181,6 @@ func (a *attempt) refused(ctx context.Context, err error) *Outcome {
 // ask makes the driver call. Streamed tells whether text came meanwhile
 // (AGT-200).
 func (a *attempt) ask(ctx context.Context, request string) (reply Reply, streamed bool, err error) {
-	a.phase = "inference"
-	defer func() { a.phase = "turn" }()
 	reply, err = a.Model.Ask(ctx, request, func(kind wasmhost.ChunkKind, text string) {
 		streamed = streamed || kind == wasmhost.TextChunk && text != ""
 		a.Sink.Chunk(kind, text)
@@ -328,14 +325,15 @@ func (a *attempt) failed(f *failure) *Outcome {
 	return &Outcome{Status: Failed, Result: "error: " + f.reason, Reason: f.reason, Coded: f.coded}
 }
 
-// canceled ends the attempt where it saw the cancel (AGT-186, AGT-187).
-func (a *attempt) canceled() *Outcome {
+// canceled ends the attempt; phase is the wait that saw the cancel (AGT-186,
+// AGT-187).
+func (a *attempt) canceled(phase string) *Outcome {
 	out := &Outcome{Status: Canceled, Result: canceledMessage, Reason: "the task was canceled"}
 	if a.task.ID == "" {
 		return out
 	}
 	line := trace.TaskCanceled{
-		TaskID: a.task.ID, Turn: &a.turn, Phase: a.phase, DetachedWorkIDs: []string{}, DelegationIDs: []string{},
+		TaskID: a.task.ID, Turn: &a.turn, Phase: phase, DetachedWorkIDs: []string{}, DelegationIDs: []string{},
 	}
 	if err := a.Trace.Write(line); err != nil {
 		return a.fatal(err)

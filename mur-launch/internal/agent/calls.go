@@ -18,7 +18,7 @@ func (a *attempt) calls(ctx context.Context, answer Answer, calls []dispatch.Cal
 	fresh := []Message{newAssistant(answer.Content)}
 	for _, c := range calls {
 		if ctx.Err() != nil {
-			return a.canceled()
+			return a.canceled("turn")
 		}
 		result, err := a.call(ctx, c)
 		if err != nil {
@@ -31,7 +31,7 @@ func (a *attempt) calls(ctx context.Context, answer Answer, calls []dispatch.Cal
 		fresh = append(fresh, newResult(c.ID, result))
 	}
 	if ctx.Err() != nil {
-		return a.canceled()
+		return a.canceled("turn")
 	}
 	a.enter(fresh...)
 	return nil
