@@ -67,7 +67,7 @@ func checkIDs(root string) ([]string, error) {
 func definedIDs(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
-		rest := strings.TrimLeft(line, "-| *")
+		rest := strings.TrimLeft(line, "-| *0123456789.")
 		m := idPattern.FindStringSubmatch(rest)
 		if m == nil {
 			continue
