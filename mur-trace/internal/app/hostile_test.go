@@ -96,3 +96,41 @@ func FuzzHostileTraces(f *testing.F) {
 	}
 	f.Fuzz(checkHostile)
 }
+
+// TRC-146, TRC-149, TRC-154: every section of show, in order, when it has
+// something to say; a task row.
+func TestEverySection(t *testing.T) {
+	text := everyEvent(t)
+	_, out, _ := runIn(t.TempDir(), text, "show", "-")
+	at := -1
+	for _, title := range []string{"Session", "Hook failures", "Retention", "Context", "Turns", "Tokens", "Tool calls", "Redundant calls", "Skill calls",
+		"Pulled at runtime", "Shell calls", "Compaction", "Cancelled", "Rejected", "Failed", "Reopens", "Denied calls", "Control", "Resource plane",
+		"Peer files", "Delegations", "Plan", "A2A", "Harness", "Tasks"} {
+		i := strings.Index("\n"+out, "\n"+title+"\n")
+		if title == "Tasks" && i < 0 {
+			break // one task only; see below
+		}
+		if i <= at {
+			t.Errorf("%s stands at %d, after %d", title, i, at)
+		}
+		at = i
+	}
+	_, js, _ := runIn(t.TempDir(), text, "show", "-", "--json")
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(js), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for key, v := range doc {
+		if string(v) == "[]" {
+			t.Errorf("%s is empty", key)
+		}
+	}
+	dir := t.TempDir()
+	if _, err := tracegen.Script(dir, "session_start\ntask_start {\"task_id\":\"tsk_0190a1b2c3d4\"}\ninference\ntask_end {\"task_id\":\"tsk_0190a1b2c3d4\",\"reopen_count\":2}\ntask_start {\"task_id\":\"tsk_2\"}\n"); err != nil {
+		t.Fatal(err)
+	}
+	_, out, _ = runIn(dir, "", "show", "./trace.jsonl")
+	if !strings.Contains(out, "1.  tsk_0190a1b2 1 turns, tokens 100 in 10 out, ok, 0ms, 2 reopens\n") || !strings.Contains(out, "2.  tsk_2        — turns, tokens — in — out, —\n") {
+		t.Errorf("%s", out)
+	}
+}
