@@ -72,7 +72,6 @@ func TestUnbuiltIsRefusedByKey(t *testing.T) {
 		head + "exports: {peer_tasks: {accept: true}}\n":                                                            "exports.peer_tasks.accept",
 		head + "inference: {transport: process, driver: {artifact: builtin/claude}}\n":                              "inference.transport",
 		agent + "}\n":                        "",
-		agent + ", max_session_tokens: 9}\n": "inference.max_session_tokens",
 		agent + "}\ncontrol: {settings: [inference.max_tokens]}\n": "control",
 	} {
 		c := parsed(t, text)

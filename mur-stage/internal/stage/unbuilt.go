@@ -31,7 +31,6 @@ func unbuilt(c *manifest.Capsule, p policy.Policy) (keys, reasons []string) {
 	add(len(p.SpawnAllow) > 0, "capabilities.spawn.allow", "delegation is not built yet")
 	if inf := c.Inference; inf != nil {
 		add(inf.Transport == manifest.Process, "inference.transport", "harness programs are not run yet")
-		add(inf.MaxSessionTokens != nil, "inference.max_session_tokens", "spend is not bounded yet")
 		add(len(inf.Alternates) > 0, "inference.alternates", "a session can not change its driver yet")
 	}
 	add(c.Network.Authentication != nil, "network.authentication", "the door checks no credentials yet")
@@ -47,11 +46,6 @@ func (s *staging) refuseUnbuilt() error {
 	keys, reasons := unbuilt(s.capsule, s.policy)
 	if len(keys) > 0 {
 		return unbuiltFault(keys[0], reasons[0]).About(s.capsule.Subject(keys[0]))
-	}
-	if s.agent() && (s.config.MachineTokensPerDay != nil || s.config.TreeTokens != nil) {
-		return diag.Errorf("E-RUN-026", "the configuration sets a spend ceiling, and spend is not bounded yet").
-			Hint("remove spend from config.yaml").In("check").
-			About(diag.Subject{Kind: diag.ConfigKey, Name: "spend"}).Name("reason", "not built")
 	}
 	return nil
 }
