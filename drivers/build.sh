@@ -7,10 +7,14 @@ set -eu
 cd "$(dirname "$0")"
 PATH="$PWD/../bin:$PATH"
 
-for driver in anthropic openai replay; do
-	echo "go build ./$driver"
+for driver in anthropic openai replay relay; do
 	mkdir -p "build/$driver"
 	cp "$driver/murmur.yaml" "build/$driver/"
-	GOOS=wasip1 GOARCH=wasm go build -trimpath -ldflags='-s -w' -o "build/$driver/$driver.wasm" "./$driver"
+	if [ -f "$driver/main.go" ]; then
+		echo "go build ./$driver"
+		GOOS=wasip1 GOARCH=wasm go build -trimpath -ldflags='-s -w' -o "build/$driver/$driver.wasm" "./$driver"
+	else # written in C, and checked in
+		cp "$driver/$driver.wasm" "build/$driver/"
+	fi
 	mur-lock pack "build/$driver" --output build/
 done
