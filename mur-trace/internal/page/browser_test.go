@@ -286,9 +286,13 @@ func TestPageInABrowser(t *testing.T) {
 	b.want(`document.getElementById("found").textContent`, "2,911 of 2,911")
 
 	// Filtering takes no noticeable time.
-	ms := b.eval(`(() => { const s = document.getElementById("search"); s.value = "pkg7 file3"; const t = performance.now(); s.dispatchEvent(new Event("input")); return performance.now() - t; })()`).(float64)
-	if ms > 300 {
-		t.Errorf("a search takes %v ms", ms)
+	quickest := 1e9 // of several: the host may be busy
+	for _, words := range []string{"pkg7 file3", "bash pkg1", "read_file", "evil", "curl task"} {
+		took := b.eval(fmt.Sprintf(`(() => { const s = document.getElementById("search"); s.value = %q; const t = performance.now(); s.dispatchEvent(new Event("input")); return performance.now() - t; })()`, words)).(float64)
+		quickest = min(quickest, took)
+	}
+	if quickest > 100 {
+		t.Errorf("a search takes %v ms", quickest)
 	}
 	b.eval(`(() => { const s = document.getElementById("search"); s.value = ""; s.dispatchEvent(new Event("input")); })()`)
 	b.eval(`document.getElementById("bad").click()`)
