@@ -30,7 +30,7 @@ func TestRegistryScripts(t *testing.T) {
 		Dir:   "testdata/registry",
 		Setup: setupScript,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"registry": control, "login": login, "hash": hash, "hide": hide, "replace": replace,
+			"registry": control, "login": login, "hash": hash, "hide": hide, "replace": replace, "mkcomponent": mkcomponent,
 		},
 	})
 }

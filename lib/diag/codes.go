@@ -174,6 +174,10 @@ var codes = map[Code]string{
 	"E-TRC-101":    "A stream's chain or seal does not verify",                                                                                                                                                                          // DIA-184
 	"E-TRC-102":    "A filter expression cannot be read",                                                                                                                                                                                // DIA-185
 	"W-STG-101":    "Retired",                                                                                                                                                                                                           // DIA-186
+	"E-REG-101":    "A bundle is malformed, or does not hold what its manifest and lock name",                                                                                                                                           // DIA-202
+	"E-REG-102":    "A signature is demanded and there is none by a trusted key",                                                                                                                                                        // DIA-203
+	"E-REG-103":    "A signature of a trusted key is there and does not verify",                                                                                                                                                         // DIA-204
+	"E-REG-104":    "A signing key cannot be read or used",                                                                                                                                                                              // DIA-205
 	"W-REG-101":    "A lock entry pins an artifact the manifest does not declare",                                                                                                                                                       // DIA-187
 }
 

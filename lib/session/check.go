@@ -23,11 +23,22 @@ func (d *Document) check() error {
 		return fmt.Errorf("session_id: %w", err)
 	}
 	for _, c := range []func() error{
-		d.checkKind, d.checkDirectories, d.checkContainment, d.checkArtifacts, d.checkFiles, d.checkNatives, d.checkPins, d.checkForms,
+		d.checkKind, d.checkBundle, d.checkDirectories, d.checkContainment, d.checkArtifacts, d.checkFiles, d.checkNatives, d.checkPins, d.checkForms,
 	} {
 		if err := c(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkBundle wants a bundle to be named by a digest.
+func (d *Document) checkBundle() error {
+	if d.Bundle == nil {
+		return nil
+	}
+	if hash, ok := strings.CutPrefix(d.Bundle.Digest, "sha256:"); !ok || !isHash(hash) {
+		return fmt.Errorf("bundle.digest is %q, not sha256: and 64 lower-case hex digits", d.Bundle.Digest)
 	}
 	return nil
 }

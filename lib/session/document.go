@@ -29,6 +29,7 @@ type Document struct {
 	SessionID             string                     `json:"session_id"`
 	Kind                  string                     `json:"kind" words:"agent,script"`
 	Capsule               Capsule                    `json:"capsule"`
+	Bundle                *Bundle                    `json:"bundle"`
 	Manifest              Manifest                   `json:"manifest"`
 	Directories           Directories                `json:"directories"`
 	WorkdirIdentity       *Identity                  `json:"workdir_identity"`
@@ -113,6 +114,14 @@ type Capsule struct {
 	Implementation *string   `json:"implementation" words:"component,core"` // component or core
 	Interface      *string   `json:"interface"`
 	Compiled       *Compiled `json:"compiled"`
+}
+
+// Bundle says which bundle was staged: the digest of its OCI manifest, sha256: and
+// 64 lower-case hex digits, and the address or digest it was asked for by, nil for
+// a file.
+type Bundle struct {
+	Digest string  `json:"digest"`
+	Ref    *string `json:"ref"`
 }
 
 // Manifest says which manifest was read. File is nil for a launch by name;

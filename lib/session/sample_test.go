@@ -33,6 +33,7 @@ func sample() *Document {
 			Name: "demo", Version: "1.0.0", Artifact: "local/demo", Component: component,
 			Implementation: ptr(ImplCore), Interface: ptr("murmur:capsule/run@0.1.0"),
 		},
+		Bundle: &Bundle{Digest: "sha256:" + sampleHash},
 		Manifest: Manifest{
 			Dir: "/p", File: ptr("/p/murmur.yaml"), FileName: ptr("murmur.yaml"), SHA256: sampleHash,
 			FilesRoot: FilesRoot{"directory", "/p"},

@@ -8,6 +8,7 @@ type SessionStart struct {
 	CapsuleName         string            `json:"capsule_name"`
 	CapsuleVersion      string            `json:"capsule_version"`
 	Kind                string            `json:"kind,omitempty" enum:"agent,script"`
+	Bundle              *Bundle           `json:"bundle,omitempty"` // absent when no bundle was staged
 	Model               *string           `json:"model"`              // primary model; null for a script capsule
 	MaxTurns            int64             `json:"max_turns"`          // per task; 0 for a script capsule
 	MaxSessionTokens    *int64            `json:"max_session_tokens"` // spend ceiling in force, or null
@@ -37,6 +38,12 @@ type SessionStart struct {
 	Warnings            []Warning         `json:"warnings"` // raised by staging and launch before this line
 	Capture             Capture           `json:"capture" enum:"none,meta,content"`
 	RuntimeVersion      string            `json:"runtime_version"` // of mur-launch
+}
+
+// Bundle says which bundle was staged.
+type Bundle struct {
+	Digest string  `json:"digest"` // sha256:<hex> of its OCI manifest
+	Ref    *string `json:"ref"`    // address or digest it was asked for by, or null for a file
 }
 
 // RuntimeArtifact is a staged artifact whose pin a session wrote.

@@ -62,3 +62,20 @@ func response(a Address, resp *errcode.ErrorResponse) error {
 	}
 	return fmt.Errorf("HTTP %d: %s", resp.StatusCode, said)
 }
+
+// Fault gives what a registry said about an address the code of a single place
+// that was asked: E-REG-001 or E-REG-006 (ART-62).
+func Fault(a Address, err error) error {
+	var absent *source.AbsentError
+	subject := diag.Subject{Kind: diag.Artifact, Name: a.String()}
+	switch {
+	case err == nil, diag.CodeOf(err) != "", errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &absent):
+		return diag.Errorf("E-REG-001", "there is no %s: %w", a, err).
+			About(subject).Name("name@version", a.String())
+	}
+	return diag.Errorf("E-REG-006", "%s: the registry did not answer: %w", a, err).
+		Hint("try again later, or use what a store or a file has").
+		About(subject).Name("artifact", a.String()).Name("answers", err.Error())
+}

@@ -44,50 +44,46 @@ func Attestation(envelope []byte, subject layout.Descriptor) (*layout.Content, e
 	return layout.New(AttestationType, []layout.Layer{{MediaType: AttestationType, Data: envelope}}, nil, &subject)
 }
 
-// Get fetches the artifact an address leads to; without tag and digest it is the
-// newest version's. attested says whether to ask for attestations too.
-func (c *Client) Get(ctx context.Context, a Address, platform string, limits artifact.Limits, attested bool, progress source.Progress) (source.Got, error) {
-	if a.Tag == "" && a.Digest == "" {
-		v, err := c.newest(ctx, a, platform)
-		if err != nil {
-			return source.Got{}, err
-		}
-		if v == "" {
-			return source.Got{}, &source.AbsentError{Reason: "it has no version of " + a.String()}
-		}
-		return c.version(ctx, a, v, platform, limits, attested, progress)
+// Lookup finds what an address leads to: by digest or tag, and without either
+// the newest version. It returns the address with the tag that was taken. The
+// artifactType is one of types.
+func (c *Client) Lookup(ctx context.Context, a Address, types []string, platform string, limit int64, progress source.Progress) (Address, *layout.Content, error) {
+	if a.Tag != "" || a.Digest != "" {
+		content, err := c.Pull(ctx, a, types, limit, progress)
+		return a, content, err
 	}
-	content, err := c.Pull(ctx, a, []string{ArtifactType}, limits.ArchiveBytes(), progress)
+	v, err := c.newest(ctx, a, platform)
+	if err == nil && v == "" {
+		err = &source.AbsentError{Reason: "it has no version of " + a.String()}
+	}
 	if err != nil {
-		return source.Got{}, err
+		return a, nil, err
 	}
-	return c.got(ctx, a, content, attested)
+	return c.version(ctx, a, types, v, platform, limit, progress)
 }
 
 // version fetches one version: what any platform can use, else the platform's
 // own.
-func (c *Client) version(ctx context.Context, a Address, version, platform string, limits artifact.Limits, attested bool, progress source.Progress) (source.Got, error) {
-	var err error
+func (c *Client) version(ctx context.Context, a Address, types []string, version, platform string, limit int64, progress source.Progress) (Address, *layout.Content, error) {
 	for _, p := range []string{"", platform} {
+		var err error
 		if a.Tag, err = Tag(version, p); err != nil {
-			return source.Got{}, err
+			return a, nil, err
 		}
-		var content *layout.Content
-		content, err = c.Pull(ctx, a, []string{ArtifactType}, limits.ArchiveBytes(), progress)
+		content, err := c.Pull(ctx, a, types, limit, progress)
 		var absent *source.AbsentError
 		if errors.As(err, &absent) {
 			continue
 		}
-		if err != nil {
-			return source.Got{}, err
-		}
-		return c.got(ctx, a, content, attested)
+		return a, content, err
 	}
 	a.Tag, _ = Tag(version, "")
-	return source.Got{}, &source.AbsentError{Reason: fmt.Sprintf("it has no %s, and none for %s", a, platform)}
+	return a, nil, &source.AbsentError{Reason: fmt.Sprintf("it has no %s, and none for %s", a, platform)}
 }
 
-func (c *Client) got(ctx context.Context, a Address, content *layout.Content, attested bool) (source.Got, error) {
+// Got reads an artifact that was looked up, and what is signed about it when
+// attested is set.
+func (c *Client) Got(ctx context.Context, a Address, content *layout.Content, attested bool) (source.Got, error) {
 	layers := content.Manifest.Layers
 	if len(layers) != 1 || layers[0].MediaType != ArchiveType {
 		return source.Got{}, diag.Errorf("E-IO-003", "%s is no artifact of mur: one layer of type %s is expected", a, ArchiveType).
@@ -175,5 +171,9 @@ func (s *Source) Newest(ctx context.Context, name names.Full, platform string) (
 
 // Fetch implements source.Source.
 func (s *Source) Fetch(ctx context.Context, want source.Want, progress source.Progress) (source.Got, error) {
-	return s.Client.version(ctx, s.Base.Of(want.Name.Name), want.Version, want.Platform, s.Limits, s.Attested, progress)
+	a, content, err := s.Client.version(ctx, s.Base.Of(want.Name.Name), []string{ArtifactType}, want.Version, want.Platform, s.Limits.ArchiveBytes(), progress)
+	if err != nil {
+		return source.Got{}, err
+	}
+	return s.Client.Got(ctx, a, content, s.Attested)
 }

@@ -71,6 +71,9 @@ func sessionStart(doc *session.Document, callable []string) trace.SessionStart {
 		Warnings:           []trace.Warning{},
 		RuntimeVersion:     cli.Version,
 	}
+	if b := doc.Bundle; b != nil {
+		s.Bundle = &trace.Bundle{Digest: b.Digest, Ref: b.Ref}
+	}
 	for _, a := range doc.Artifacts {
 		if a.Origin.Kind == "runtime" {
 			s.RuntimeArtifacts = append(s.RuntimeArtifacts, trace.RuntimeArtifact{

@@ -32,7 +32,7 @@ func Run(ctx context.Context, env cli.Env) int {
 		Commands: []*ucli.Command{
 			packCommand(env), publishCommand(env), installCommand(env),
 			verifyCommand(env), pinCommand(env), unpinCommand(env), listCommand(env), precompileCommand(env),
-			diffCommand(env), pruneCommand(env),
+			diffCommand(env), pruneCommand(env), bundleCommand(env),
 		},
 	}
 	return cli.Run(ctx, env, a)

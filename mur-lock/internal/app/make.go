@@ -10,7 +10,9 @@ import (
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/store/oci"
+	"github.com/mur-capsules/mur/lib/store/remote"
 
+	"github.com/mur-capsules/mur/mur-lock/internal/bundle"
 	"github.com/mur-capsules/mur/mur-lock/internal/pack"
 	"github.com/mur-capsules/mur/mur-lock/internal/precompile"
 	"github.com/mur-capsules/mur/mur-lock/internal/progress"
@@ -136,16 +138,23 @@ func registryOf(env cli.Env, c *ucli.Context, p *project.Places, warn func(diag.
 	if err != nil {
 		return nil, err
 	}
-	base, ok := far.Base(where)
-	if !ok {
-		if !strings.HasPrefix(where, oci.Scheme) {
-			return nil, diag.Usagef("--registry: %s is neither local, an oci:// address, nor a source of type oci in config.yaml", diag.Quote(where))
-		}
-		if base, err = oci.ParseBase(where); err != nil {
-			return nil, err
-		}
+	base, err := placeOf(far, "registry", where)
+	if err != nil {
+		return nil, err
 	}
 	return &pack.Registry{Client: far.Registry, Base: base, Progress: line.Report()}, nil
+}
+
+// placeOf is the place in a registry that a flag names: a source of config.yaml, or
+// an address.
+func placeOf(far *remote.Remote, flag, where string) (oci.Base, error) {
+	if base, ok := far.Base(where); ok {
+		return base, nil
+	}
+	if !strings.HasPrefix(where, oci.Scheme) {
+		return oci.Base{}, diag.Usagef("--%s: %s is neither an oci:// address nor a source of type oci in config.yaml", flag, diag.Quote(where))
+	}
+	return oci.ParseBase(where)
 }
 
 func precompileCommand(env cli.Env) *ucli.Command {
@@ -174,6 +183,51 @@ func precompileCommand(env cli.Env) *ucli.Command {
 					archives = append(archives, p.Abs(a))
 				}
 				return precompile.Archives(c.Context, p, workdir, archives)
+			})
+		},
+	}
+}
+
+func bundleCommand(env cli.Env) *ucli.Command {
+	return &ucli.Command{
+		Name:  "bundle",
+		Usage: "make one file, or one artifact of a registry, of the whole capsule",
+		Description: "A bundle holds murmur.yaml, murmur.lock, the capsule's own files that murmur.yaml names and\n" +
+			"every pinned artifact: all a session runs, and nothing of this host. Every artifact must be\n" +
+			"pinned and installed. mur-stage --bundle runs it without a network.\n\n" +
+			"mur-lock bundle                              into <name>-<version>.bundle.tar\n" +
+			"mur-lock bundle --push oci://ghcr.io/ana     into a registry\n" +
+			"mur-lock bundle --from oci://ghcr.io/ana/greeter:1.0.0 -o greeter.bundle.tar",
+		Flags: []ucli.Flag{
+			&ucli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "the file to write"},
+			&ucli.StringFlag{Name: "push", Usage: "push it to oci://<registry>/<path>/<scope>, or to a source of config.yaml"},
+			&ucli.StringFlag{Name: "from", Usage: "take this bundle, a file or an oci:// address, and not the project's"},
+			cli.JSONFlag(),
+		},
+		Action: func(c *ucli.Context) error {
+			return run(env, c, func(p *project.Places, warn func(diag.Warning)) (report.Report, error) {
+				if err := atMost(c, 0); err != nil {
+					return report.Report{}, err
+				}
+				far, err := openRemote(env, p, warn)
+				if err != nil {
+					return report.Report{}, err
+				}
+				line := progress.On(env.Stderr)
+				defer line.Clear()
+				o := bundle.Options{From: c.String("from"), Client: far.Registry, Progress: line.Report(), Warn: warn}
+				if out := c.String("output"); out != "" {
+					o.Output = p.Abs(out)
+				}
+				if where := c.String("push"); where != "" {
+					base, err := placeOf(far, "push", where)
+					if err != nil {
+						return report.Report{}, err
+					}
+					o.Push = &base
+				}
+				row, err := bundle.Run(c.Context, p, o)
+				return one(cmp.Or(o.From, p.Root), row, err)
 			})
 		},
 	}

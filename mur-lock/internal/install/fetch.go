@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/mur-capsules/mur/lib/artifact"
+	"github.com/mur-capsules/mur/lib/bundle"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/names"
@@ -21,6 +22,9 @@ type fetched struct {
 	stored  bool   // the target holds these very bytes already
 	ownerID string // of the source it came from
 	from    string // the source's address of it, "" for a store or path
+
+	bundle *bundle.Bundle // instead of an item
+	asked  string         // the address the bundle was asked for by
 }
 
 // fetch finds the artifacts of a request. It writes nothing.

@@ -175,6 +175,9 @@ func (in *installer) fetchAll(ctx context.Context, requests []request, finish fu
 
 // finish stores and pins one artifact.
 func (in *installer) finish(ctx context.Context, r request, f fetched) report.Row {
+	if f.bundle != nil {
+		return in.shelve(f)
+	}
 	it := f.item
 	row := report.Row{
 		Name: it.Ref.Full.String(), Version: it.Ref.Version, SHA256: it.SHA256, Platform: it.Platform,

@@ -2,14 +2,20 @@ package install
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/mur-capsules/mur/lib/artifact"
+	"github.com/mur-capsules/mur/lib/bundle"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/names"
 	"github.com/mur-capsules/mur/lib/store/github"
+	"github.com/mur-capsules/mur/lib/store/layout"
 	"github.com/mur-capsules/mur/lib/store/oci"
 	"github.com/mur-capsules/mur/lib/store/source"
+
+	makebundle "github.com/mur-capsules/mur/mur-lock/internal/bundle"
+	"github.com/mur-capsules/mur/mur-lock/internal/report"
 )
 
 // fromRegistry fetches what an oci:// address leads to. A tag is the version: an
@@ -24,9 +30,18 @@ func (in *installer) fromRegistry(ctx context.Context, text string) (fetched, er
 			Hint("name the version, or leave the tag away for the newest").
 			About(diag.Subject{Kind: diag.Artifact, Name: a.String()}).Name("version", a.Tag)
 	}
-	got, err := in.remote.Registry.Get(ctx, a, in.Host, in.Limits, in.attested, in.progress)
+	opts := makebundle.OptionsOf(in.Places)
+	at, content, err := in.remote.Registry.Lookup(ctx, a, []string{oci.ArtifactType, bundle.Type}, in.Host, opts.MaxBytes(), in.progress)
 	if err != nil {
-		return fetched{}, named(ctx, a, err)
+		return fetched{}, oci.Fault(a, err)
+	}
+	if content.Manifest.ArtifactType == bundle.Type {
+		b, err := makebundle.WithAbout(ctx, in.remote.Registry, at, content, opts)
+		return fetched{bundle: b, from: at.At(content.Digest).String(), asked: a.String()}, err
+	}
+	got, err := in.remote.Registry.Got(ctx, at, content, in.attested)
+	if err != nil {
+		return fetched{}, oci.Fault(at, err)
 	}
 	f, err := in.read(got, source.Want{Name: a.Full(), Platform: in.Host})
 	if err != nil || a.Tag == "" {
@@ -38,22 +53,6 @@ func (in *installer) fromRegistry(ctx context.Context, text string) (fetched, er
 		}
 	}
 	return fetched{}, source.CheckInner(source.Want{Name: a.Full(), Version: a.Tag}, f.item.Ref.Version, got.From)
-}
-
-// named gives what a registry said the code of a single place asked: E-REG-001 or
-// E-REG-006 (ART-62).
-func named(ctx context.Context, a oci.Address, err error) error {
-	var absent *source.AbsentError
-	switch {
-	case diag.CodeOf(err) != "" || ctx.Err() != nil:
-		return err
-	case errors.As(err, &absent):
-		return diag.Errorf("E-REG-001", "there is no %s: %w", a, err).
-			About(diag.Subject{Kind: diag.Artifact, Name: a.String()}).Name("name@version", a.String())
-	}
-	return diag.Errorf("E-REG-006", "%s: the registry did not answer: %w", a, err).
-		Hint("try again later, or install what a store or a file has").
-		About(diag.Subject{Kind: diag.Artifact, Name: a.String()}).Name("artifact", a.String()).Name("answers", err.Error())
 }
 
 // fromRelease fetches every archive of a GitHub release.
@@ -74,4 +73,18 @@ func (in *installer) fromRelease(ctx context.Context, req artifact.Request) ([]f
 		out = append(out, f)
 	}
 	return out, nil
+}
+
+// shelve keeps a bundle in the murmur home, whatever project there is.
+func (in *installer) shelve(f fetched) report.Row {
+	b := f.bundle
+	row := report.Row{
+		Name: b.Name, Version: b.Version, SHA256: strings.TrimPrefix(b.Digest, layout.Prefix),
+		Outcome: report.Installed, Digest: b.Digest, Source: f.from,
+	}
+	if err := bundle.ShelfOf(in.Home).Put(b, f.asked); err != nil {
+		return row.Fail(err)
+	}
+	row.Text = fmt.Sprintf("installed the bundle %s@%s into the murmur home (%s); run it: mur-stage --bundle %s", b.Name, b.Version, b.Digest, f.asked)
+	return row
 }

@@ -30,6 +30,8 @@ const (
 	AlreadyStored Outcome = "already_stored"
 	NotWASM       Outcome = "not_wasm"
 
+	Bundled Outcome = "bundled"
+
 	Pruned     Outcome = "pruned"
 	WouldPrune Outcome = "would_prune"
 
@@ -56,6 +58,7 @@ type Row struct {
 	Path        string   `json:"path,omitempty"`   // of the archive
 	Store       string   `json:"store,omitempty"`  // project or global
 	Source      string   `json:"source,omitempty"` // where it was fetched from, or published to
+	Digest      string   `json:"digest,omitempty"` // of a bundle
 	Platform    string   `json:"platform,omitempty"`
 	Files       []string `json:"files,omitempty"` // packed entries
 	AdoptedFrom string   `json:"adopted_from,omitempty"`

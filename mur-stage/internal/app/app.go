@@ -32,6 +32,7 @@ one JSON document, which mur-launch runs.
    mur-stage --task "count the words" > s.json   stage now, look, run later
    mur-stage --capsule ana/report --capsule-version 1.0.0
                                                  stage an installed capsule
+   mur-stage --bundle greeter.bundle.tar | mur-launch    run a whole capsule, offline
    mur-stage --explain-scope                     what would it be allowed to do?
    mur-stage --discard ses_...                   throw a staged session away`
 
@@ -118,6 +119,7 @@ func flags() []ucli.Flag {
 		&ucli.StringFlag{Name: "capsule", Usage: "stage the installed capsule `SCOPE/NAME` in place of a manifest"},
 		&ucli.StringFlag{Name: "capsule-version", Usage: "the `VERSION` of --capsule"},
 		&ucli.StringFlag{Name: "capsule-sha256", Usage: "refuse --capsule unless its archive has this `HASH`"},
+		&ucli.StringFlag{Name: "bundle", Usage: "stage the bundle `REF`, a file, or the digest or oci:// address of one installed, in place of a project"},
 		&ucli.StringFlag{Name: "workdir", Usage: "work in the existing folder `DIR`", DefaultText: "a fresh one beneath ./workdir"},
 		&ucli.StringFlag{Name: "workdir-identity", Usage: "refuse unless the work folder has this device and inode, `DEV:INO`"},
 		&ucli.StringFlag{Name: "task", Usage: "give the session a task: the bytes of the file `VALUE`, else the text itself"},
@@ -172,6 +174,9 @@ func options(c *ucli.Context) (stage.Options, error) {
 		return o, err
 	}
 	o.CapsuleSHA256 = c.String("capsule-sha256")
+	if o.Bundle, err = bundleRef(c); err != nil {
+		return o, err
+	}
 	if c.IsSet("workdir-identity") {
 		if o.WorkdirIdentity, err = identity(c.String("workdir-identity")); err != nil {
 			return o, diag.Usagef("--workdir-identity: %v", err)
@@ -183,6 +188,24 @@ func options(c *ucli.Context) (stage.Options, error) {
 		}
 	}
 	return o, nil
+}
+
+// bundleRef reads --bundle. A bundle is a whole capsule: nothing else says what to
+// stage or where artifacts are.
+func bundleRef(c *ucli.Context) (string, error) {
+	if !c.IsSet("bundle") {
+		return "", nil
+	}
+	for _, name := range []string{"manifest", "capsule", "store"} {
+		if c.IsSet(name) {
+			return "", diag.Usagef("--bundle and --%s exclude each other", name)
+		}
+	}
+	ref := strings.TrimSpace(c.String("bundle"))
+	if ref == "" {
+		return "", diag.Usagef("--bundle needs a value")
+	}
+	return ref, nil
 }
 
 // capsuleRef reads --capsule and what stands only beside it.

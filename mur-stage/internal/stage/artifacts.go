@@ -60,6 +60,9 @@ func (s *staging) stores() store.Chain {
 		}
 		return chain
 	}
+	if s.bundle != nil {
+		return store.Chain{store.OfProject(s.bundle.dir, limits)}
+	}
 	return store.Chain{store.OfProject(s.dir, limits), store.OfHome(s.home, limits)}
 }
 

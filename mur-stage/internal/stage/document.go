@@ -30,6 +30,7 @@ func (s *staging) document() (*session.Document, error) {
 		SessionID:       s.id,
 		Kind:            session.KindScript,
 		Capsule:         s.capsuleMember(),
+		Bundle:          s.bundleMember(),
 		Manifest:        s.manifestMember(),
 		Directories:     dirs,
 		WorkdirIdentity: s.opts.WorkdirIdentity,
@@ -61,7 +62,6 @@ func (s *staging) document() (*session.Document, error) {
 		Observability:    s.observability(),
 		Network:          session.Network{BindAddr: s.opts.Bind},
 		Gateways:         s.gateways,
-		Spend:            s.spend,
 		SpawnBounds: session.SpawnBounds{
 			MaxDepth: s.config.MaxDepth, MaxConcurrent: s.config.MaxConcurrent, DepthRemaining: s.config.MaxDepth,
 		},
@@ -156,7 +156,7 @@ func (s *staging) capsuleMember() session.Capsule {
 
 func (s *staging) lockMember() session.Lock {
 	l := session.Lock{Present: s.lockFound, Written: s.held.lockWritten}
-	if s.pkg == nil {
+	if s.pkg == nil && s.bundle == nil {
 		l.Path = ptr(s.lockPath())
 	}
 	for _, a := range s.artifacts {

@@ -63,6 +63,11 @@ func (s *staging) manifestBytes() ([]byte, error) {
 		data, err := s.pkg.found.Archive.Manifest()
 		return data, artifact.Fault(s.opts.Capsule.String(), err)
 	}
+	if s.bundle != nil {
+		s.dir = s.bundle.dir
+		s.file = filepath.Join(s.dir, manifest.FileName)
+		return s.bundle.ManifestText, nil
+	}
 	s.file = s.abs(s.opts.Manifest)
 	if s.opts.Manifest == "" {
 		s.file = filepath.Join(s.in.Dir, manifest.FileName)

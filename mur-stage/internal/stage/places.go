@@ -58,6 +58,8 @@ func (s *staging) findPlaces() error {
 	if s.opts.Workdir != "" {
 		s.workdir = realPath(s.abs(s.opts.Workdir))
 		s.root = s.workdir
+	} else if s.bundle != nil {
+		s.root = realPath(filepath.Join(s.in.Dir, "workdir"))
 	} else {
 		s.root = realPath(filepath.Join(s.dir, "workdir"))
 	}

@@ -51,8 +51,12 @@ func (s *staging) checkOptions() error {
 }
 
 // readLock reads murmur.lock beside the manifest (step 3); a capsule launched by
-// name has none (ART-75).
+// name has none (ART-75), a bundle its own.
 func (s *staging) readLock() error {
+	if s.bundle != nil {
+		s.lock, s.lockFound = s.bundle.Lock, true
+		return nil
+	}
 	if s.pkg != nil {
 		return nil
 	}

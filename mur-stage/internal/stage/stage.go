@@ -29,6 +29,7 @@ import (
 
 // Options are what the operator asks for on the command line. Empty is absent.
 type Options struct {
+	Bundle          string        // file, digest or address of a bundle to stage in place of a project
 	Manifest        string        // path; murmur.yaml when empty
 	Capsule         *artifact.Ref // an installed capsule in place of a manifest
 	CapsuleSHA256   string        // the hash its archive must have
@@ -107,6 +108,7 @@ func pure(f func() error) step { return func(context.Context) error { return f()
 // installed and the host, open no artifact and create nothing.
 func (s *staging) checks() []step {
 	steps := []step{
+		s.openBundle,         // a capsule that is a bundle
 		s.openPackage,        // a capsule launched by name
 		pure(s.readManifest), // 2
 		pure(s.checkOptions), // 1, where it needs the manifest
@@ -146,7 +148,6 @@ func (s *staging) run(ctx context.Context) error {
 		s.resolveArtifacts,         // 23
 		pure(s.lowerGrants),        // 24
 		pure(s.mintSession),        // 25
-		pure(s.openSpend),          // 26
 		pure(s.resolveCredentials), // 27
 		pure(s.resolveDrivers),     // 28
 		pure(s.resolvePrompts),     // 30

@@ -21,7 +21,8 @@ type staging struct {
 
 	warnings []diag.Warning
 
-	pkg *capsulePackage // nil for a project
+	pkg    *capsulePackage // nil for a project
+	bundle *opened         // nil for a project
 
 	// Step 2.
 	file         string // of the manifest, absolute
@@ -48,7 +49,6 @@ type staging struct {
 	id        string
 	gateways  []session.Gateway
 	inference *session.Inference
-	spend     session.Spend
 
 	annotations  map[string]session.ToolAnnotations
 	instructions *session.InstructionFiles

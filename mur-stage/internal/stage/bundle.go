@@ -1,0 +1,57 @@
+package stage
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mur-capsules/mur/lib/artifact"
+	"github.com/mur-capsules/mur/lib/bundle"
+	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/store/layout"
+)
+
+// opened is a bundle that takes the place of a project directory: unpacked in the
+// murmur home, its manifest and lock are those of the bundle's own bytes, and its
+// store is the only one that is asked (SES-265).
+type opened struct {
+	*bundle.Bundle
+	ref string // the address or digest it was asked for by, "" for a file
+	dir string // where it is unpacked
+}
+
+// openBundle reads and unpacks the bundle of --bundle. What is unpacked stays for
+// the launch and for other sessions; it asks no network.
+func (s *staging) openBundle(ctx context.Context) error {
+	if s.opts.Bundle == "" {
+		return nil
+	}
+	if err := s.findHome(); err != nil {
+		return err
+	}
+	o := bundle.Options{Limits: artifact.LimitsOf(s.environ), Host: artifact.Host(), Running: s.in.Version}
+	shelf := bundle.ShelfOf(s.home)
+	b := &opened{}
+	var err error
+	if strings.HasPrefix(s.opts.Bundle, "oci://") || layout.IsDigest(s.opts.Bundle) {
+		b.ref = s.opts.Bundle
+		b.Bundle, err = shelf.Find(b.ref, o)
+	} else {
+		b.Bundle, err = bundle.ReadFile(s.abs(s.opts.Bundle), o)
+	}
+	if err != nil {
+		return err
+	}
+	if b.dir, err = shelf.Unpack(ctx, b.Bundle, o); err != nil {
+		return err
+	}
+	s.bundle = b
+	return nil
+}
+
+// bundleMember names the bundle in the document, nil without one.
+func (s *staging) bundleMember() *session.Bundle {
+	if s.bundle == nil {
+		return nil
+	}
+	return &session.Bundle{Digest: s.bundle.Digest, Ref: optional(s.bundle.ref)}
+}
