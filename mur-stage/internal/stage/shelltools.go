@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
@@ -13,12 +14,9 @@ import (
 // shellVersion is the version of every tool the runtime makes up (SHL-24).
 const shellVersion = "0.0.0"
 
-// shellLine are the entries that take a whole shell line (SHL-37).
-var shellLine = []string{"bash", "sh", "zsh", "fish", "dash", "ksh"}
-
 // shellUse says how a program takes its command (SHL-25).
 func shellUse(entry string) string {
-	if slices.Contains(shellLine, entry) {
+	if policy.TakesShellLine(entry) {
 		return fmt.Sprintf("Runs %s in the work folder. command is a whole shell line.", entry)
 	}
 	return fmt.Sprintf("Runs %s in the work folder. command holds only the arguments, without the program name; "+

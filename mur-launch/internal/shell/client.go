@@ -1,0 +1,214 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mur-capsules/mur/lib/diag"
+)
+
+// killTime is how long the answer of a command that was told to end is waited
+// for: a command that ends at once is still told of, and a caller whose time is
+// over is not held up (CON-262).
+const killTime = 500 * time.Millisecond
+
+// client speaks to one mur-shell. It is safe for concurrent use.
+type client struct {
+	conn *conn
+
+	mu      sync.Mutex
+	serial  int
+	waiting map[string]*wait // by request id
+	dead    error                 // why nothing is answered any more
+
+	end  chan struct{} // closed with dead set
+	over func(error)   // told once of an end that nobody asked for
+	bye  bool          // the end was asked for
+}
+
+// wait is a request without its last answer. A demoted one has more to come:
+// that its log is attached, and its end.
+type wait struct {
+	answers chan event // with room for all of them
+	demoted bool
+}
+
+// newClient begins to read answers; over is told when mur-shell goes, or says
+// that the session must end.
+func newClient(c *conn, over func(error)) *client {
+	cl := &client{conn: c, waiting: map[string]*wait{}, end: make(chan struct{}), over: over}
+	go cl.read()
+	return cl
+}
+
+// read hands answers out until there are none.
+func (c *client) read() {
+	for {
+		e, err := c.conn.next()
+		if err != nil {
+			c.die(err)
+			return
+		}
+		if e.Event == "fatal" {
+			c.over(fatalError(e))
+		}
+		c.mu.Lock()
+		w := c.waiting[e.ID]
+		if w != nil {
+			switch {
+			case e.Event == "demoted":
+				w.demoted = true
+			case !w.demoted || e.Event == "completed":
+				delete(c.waiting, e.ID)
+			}
+		}
+		c.mu.Unlock()
+		if w != nil {
+			select {
+			case w.answers <- e:
+			default: // more answers than the protocol has
+			}
+		}
+	}
+}
+
+// die ends every wait. The process that died without being asked to is the end of
+// the session.
+func (c *client) die(err error) {
+	c.mu.Lock()
+	asked := c.bye
+	if c.dead == nil {
+		c.dead = lost(err)
+	}
+	dead := c.dead
+	close(c.end)
+	c.mu.Unlock()
+	if !asked {
+		c.over(dead)
+	}
+}
+
+// lost is the error of a mur-shell that went by itself: nothing holds what it
+// confined any more, so the session can not go on (SHL-22).
+func lost(err error) error {
+	why := "it ended by itself"
+	if err != nil && !ended(err) {
+		why = err.Error()
+	}
+	return diag.Errorf("E-RUN-014", "mur-shell, which runs the session's commands, was lost: %s", why).
+		In("session").Name("step", "mur-shell").Name("reason", why)
+}
+
+func fatalError(e event) error {
+	var f fatal
+	if err := json.Unmarshal(e.raw, &f); err != nil || f.Code == "" {
+		f = fatal{Code: "E-RUN-014", Message: "mur-shell ended the session without a reason"}
+	}
+	err := diag.Errorf(f.Code, "%s", f.Message).In("session").Name("step", f.Step)
+	if f.Errno != 0 {
+		err.Name("errno", f.Errno)
+	}
+	return err
+}
+
+// begin enters a request under a new id.
+func (c *client) begin() (id string, answers chan event, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead != nil {
+		return "", nil, c.dead
+	}
+	c.serial++
+	id = "q" + strconv.Itoa(c.serial)
+	answers = make(chan event, 4)
+	c.waiting[id] = &wait{answers: answers}
+	return id, answers, nil
+}
+
+func (c *client) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, id)
+}
+
+// ask sends a request and waits for its answer, or for ctx.
+func (c *client) ask(ctx context.Context, q request, files ...*os.File) (event, error) {
+	id, answers, err := c.begin()
+	if err != nil {
+		return event{}, err
+	}
+	q.ID = id
+	if err := c.conn.send(q, files...); err != nil {
+		c.forget(id)
+		return event{}, c.sendFault(err)
+	}
+	return c.await(ctx, id, answers)
+}
+
+func (c *client) sendFault(err error) error {
+	if errors.Is(err, errTooLong) {
+		return err
+	}
+	return lost(err)
+}
+
+// await waits for the next answer of a request. When ctx ends first a command is
+// killed, and what it comes to is still returned if that is soon.
+func (c *client) await(ctx context.Context, id string, answers chan event) (event, error) {
+	select {
+	case e := <-answers:
+		return e, nil
+	case <-c.end:
+		return c.last(answers)
+	case <-ctx.Done():
+	}
+	_ = c.conn.send(request{Op: "kill", ID: id + "k", Target: id}) // its answer has no reader
+	soon := time.NewTimer(killTime)
+	defer soon.Stop()
+	select {
+	case e := <-answers:
+		return e, nil
+	case <-c.end:
+		return c.last(answers)
+	case <-soon.C:
+		c.forget(id)
+		return event{}, context.Cause(ctx)
+	}
+}
+
+// last is an answer that came before the end, else the reason of the end.
+func (c *client) last(answers chan event) (event, error) {
+	select {
+	case e := <-answers:
+		return e, nil
+	default:
+		return event{}, c.dead
+	}
+}
+
+// shutdown ends the session's commands and mur-shell, as far as ctx lasts.
+func (c *client) shutdown(ctx context.Context) error {
+	c.mu.Lock()
+	c.bye = true
+	c.mu.Unlock()
+	e, err := c.ask(ctx, request{Op: "shutdown"})
+	if err == nil && e.Event != "bye" {
+		err = fmt.Errorf("mur-shell answered shutdown with %s", e.Event)
+	}
+	return err
+}
+
+// decode reads an answer's members.
+func decode[T any](e event) (T, error) {
+	var v T
+	if err := json.Unmarshal(e.raw, &v); err != nil {
+		return v, fmt.Errorf("an answer of mur-shell can not be read: %w", err)
+	}
+	return v, nil
+}
