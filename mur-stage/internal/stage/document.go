@@ -62,6 +62,7 @@ func (s *staging) document() (*session.Document, error) {
 		Observability:    s.observability(),
 		Network:          session.Network{BindAddr: s.opts.Bind},
 		Gateways:         s.gateways,
+		Spend:            s.spend,
 		SpawnBounds: session.SpawnBounds{
 			MaxDepth: s.config.MaxDepth, MaxConcurrent: s.config.MaxConcurrent, DepthRemaining: s.config.MaxDepth,
 		},

@@ -148,6 +148,7 @@ func (s *staging) run(ctx context.Context) error {
 		s.resolveArtifacts,         // 23
 		pure(s.lowerGrants),        // 24
 		pure(s.mintSession),        // 25
+		pure(s.openSpend),          // 26
 		pure(s.resolveCredentials), // 27
 		pure(s.resolveDrivers),     // 28
 		pure(s.resolvePrompts),     // 30

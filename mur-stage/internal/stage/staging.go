@@ -49,6 +49,7 @@ type staging struct {
 	id        string
 	gateways  []session.Gateway
 	inference *session.Inference
+	spend     session.Spend
 
 	annotations  map[string]session.ToolAnnotations
 	instructions *session.InstructionFiles
