@@ -24,6 +24,7 @@ type Spec struct {
 	Runtime        string   // runtime directory, read-only; "" outside of a session
 	ReadOnly       []string // parts of the records directory that are only read: logs, children
 	Tmp, Home      string   // writable, and tmp is /tmp as well
+	NoTmp          bool     // it is not: something of the session lies beneath /tmp
 	Work           string   // writable
 	WorkOwned      bool     // the work folder belongs to whom commands run as: it is not mapped
 	WorkdirExec    bool
@@ -75,8 +76,10 @@ func Layout(s Spec, h Host) (mounts []Mount, links map[string]string) {
 		Mount{Source: s.Passwd, Target: "/etc/passwd", Required: true},
 		Mount{Source: s.Group, Target: "/etc/group", Required: true},
 		Mount{Source: s.Resolv, Target: "/etc/resolv.conf", Required: true},
-		Mount{Source: s.Program, Target: WorkerPath, Required: true},
-		Mount{Source: s.Tmp, Target: "/tmp", Writable: true, Noexec: !s.WorkdirExec, Mapped: true, Required: true})
+		Mount{Source: s.Program, Target: WorkerPath, Required: true})
+	if !s.NoTmp {
+		mounts = append(mounts, Mount{Source: s.Tmp, Target: "/tmp", Writable: true, Noexec: !s.WorkdirExec, Mapped: true, Required: true})
+	}
 	for _, p := range s.Optional {
 		if h.Exists(p) && !beneathAny(p, fixedTrees) {
 			mounts = append(mounts, Mount{Source: p})

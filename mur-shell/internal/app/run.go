@@ -188,7 +188,7 @@ func (r request) execute(ctx context.Context, env cli.Env, t *terms.Terms, rm *r
 		printer.Error(limitHit(c.Entry, res, t), res.ExitCode())
 	}
 	if r.json {
-		d := proto.Ended(c, program.Binary, res, t.Policy.Resources, r.timeout)
+		d := proto.Ended(c, program.Binary, res, t.Policy, r.timeout)
 		if d.Truncated {
 			if path := spools.keep(c, d.ExitCode, env.Now()); path != "" {
 				t.Keep()

@@ -15,7 +15,7 @@ import (
 
 // Ended describes a call that ran (SHL section 2). binary is the canonical path of
 // what ran, timeout the one that was set.
-func Ended(c call.Call, binary string, r room.Result, limits policy.Resources, timeout time.Duration) Done {
+func Ended(c call.Call, binary string, r room.Result, p policy.Policy, timeout time.Duration) Done {
 	d := Done{
 		Event: "done", Tool: c.Entry, Binary: binary, Command: c.Command, Argv: append([]string{}, c.Args...), Script: c.Script, Recipe: c.Recipe,
 		ExitCode: r.ExitCode(), TimedOut: r.TimedOut,
@@ -30,7 +30,7 @@ func Ended(c call.Call, binary string, r room.Result, limits policy.Resources, t
 	if r.Limit != "" {
 		d.ResourceLimit = &r.Limit
 	}
-	if note := notes(r, d, limits, timeout); note != "" {
+	if note := notes(r, d, p, timeout); note != "" {
 		d.RuntimeNote = &note
 	}
 	d.ToolResult = Finished(c.Entry, c.Line(), d)
@@ -45,19 +45,23 @@ func signalName(s syscall.Signal) string {
 }
 
 // notes are the runtime's own words about a command (SHL-32, SHL-87, CON-285).
-func notes(r room.Result, d Done, limits policy.Resources, timeout time.Duration) string {
+func notes(r room.Result, d Done, p policy.Policy, timeout time.Duration) string {
 	var out []string
 	if r.TimedOut {
 		out = append(out, fmt.Sprintf("The command was ended by its time-out of %s.", timeout))
 	}
 	if r.Limit != "" {
-		out = append(out, room.LimitNote(r.Limit, limits))
+		out = append(out, room.LimitNote(r.Limit, p.Resources))
 	}
 	if !r.Known {
 		out = append(out, "How the command ended is not known: the process that ran it was lost.")
 	}
 	if d.ExitCode == 126 || d.ExitCode == 127 || strings.Contains(d.Stderr, "failed to map segment from shared object") {
-		out = append(out, "Programs and libraries in the work folder, the temporary folder and the home can not be executed or loaded; capabilities.filesystem.workdir_exec would allow it.")
+		note := "Only these programs can be started: " + strings.Join(p.ShellAllow, ", ")
+		if !p.WorkdirExec {
+			note += "; nothing that lies in the work folder, the temporary folder or the home can be, nor loaded as a library (capabilities.filesystem.workdir_exec would allow it)"
+		}
+		out = append(out, note+".")
 	}
 	return strings.Join(out, " ")
 }

@@ -114,6 +114,7 @@ func (r *Room) spec() box.Spec {
 	s := box.Spec{
 		HostPaths: pol.HostPaths, Runtime: p.Folders.Runtime, ReadOnly: p.Folders.ReadOnly,
 		Tmp: p.Folders.Tmp, Home: p.Folders.Home, Work: p.Folders.Work, WorkdirExec: pol.WorkdirExec,
+		NoTmp:     !p.OverTmp,
 		WorkOwned: p.RunAs.Access == "owner",
 		Passwd:    filepath.Join(r.cfg.Etc, "passwd"), Group: filepath.Join(r.cfg.Etc, "group"), Resolv: filepath.Join(r.cfg.Etc, "resolv.conf"),
 		Program: self,

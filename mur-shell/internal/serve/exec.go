@@ -189,7 +189,7 @@ func (s *Server) exec(ctx context.Context, q request, l line, answered func()) {
 		s.complete(j)
 		return
 	}
-	d := proto.Ended(p.call, p.program.Binary, x.Result(), s.terms.Policy.Resources, limit)
+	d := proto.Ended(p.call, p.program.Binary, x.Result(), s.terms.Policy, limit)
 	d.ID = q.ID
 	if j.crowded {
 		note := fmt.Sprintf("The command was not sent to the background: %d are there already.", maxDemoted)

@@ -137,7 +137,7 @@ func (s *Server) complete(j *job) {
 		_ = j.log.Append(fmt.Sprintf("\nExit code: %d\n", r.ExitCode()))
 	}
 	j.mu.Unlock()
-	d := proto.Ended(j.call, j.program.Binary, r, s.terms.Policy.Resources, 0)
+	d := proto.Ended(j.call, j.program.Binary, r, s.terms.Policy, 0)
 	c := proto.Completed{
 		Event: "completed", ID: j.id, Binary: d.Binary, Command: d.Command, ExitCode: d.ExitCode, Signal: d.Signal,
 		DurationMS: d.DurationMS, OutputBytes: d.StdoutBytes + d.StderrBytes, ResourceLimit: d.ResourceLimit,

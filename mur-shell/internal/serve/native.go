@@ -67,7 +67,7 @@ func (s *Server) native(ctx context.Context, q request) {
 		return
 	}
 	j.run(x)
-	d := proto.Ended(j.call, path, x.Result(), s.terms.Policy.Resources, limit)
+	d := proto.Ended(j.call, path, x.Result(), s.terms.Policy, limit)
 	d.ID = q.ID
 	if out.full() || errOut.full() {
 		d.ToolResult = proto.Failure(fmt.Sprintf("%s printed more than %d bytes and was ended", q.Name, maxNative))

@@ -105,6 +105,7 @@ func Standalone(ctx context.Context, o Options, env cli.Env, host Host) (_ *Term
 	t.Plan = confine.MakePlan(confine.Grants{
 		Reading: t.Reading, Decision: t.Decision, Policy: t.Policy, Exec: found.Exec, Folders: folders, RunAs: t.runAs(work),
 	})
+	t.Report.TempDir.Mapping = t.Plan.TempMapping()
 	return t, nil
 }
 

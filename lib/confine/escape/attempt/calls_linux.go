@@ -1,0 +1,95 @@
+package attempt
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// arguments are numbers, in any base Go writes.
+func arguments(a []string) [6]uintptr {
+	var v [6]uintptr
+	for i, s := range a {
+		if i < len(v) {
+			n, _ := strconv.ParseInt(s, 0, 64)
+			v[i] = uintptr(n)
+		}
+	}
+	return v
+}
+
+func call(nr uintptr, v [6]uintptr) syscall.Errno {
+	_, _, errno := unix.RawSyscall6(nr, v[0], v[1], v[2], v[3], v[4], v[5])
+	return errno
+}
+
+func init() {
+	// call NUMBER ARG...: a system call of this architecture
+	addApart("call", func(a []string) string { v := arguments(a[:1]); return number(call(v[0], arguments(a[1:]))) })
+	// the same by the number of x32
+	addApart("call-x32", func(a []string) string {
+		v := arguments(a[:1])
+		return number(call(v[0]|0x40000000, arguments(a[1:])))
+	})
+	// by the 32-bit gate
+	addApart("call-32", func(a []string) string {
+		v := arguments(a[:1])
+		r, ok := gate32(uint32(v[0]))
+		if !ok {
+			return "no 32-bit gate on this architecture"
+		}
+		if r < 0 && r > -4096 {
+			return number(syscall.Errno(-r))
+		}
+		return "ok"
+	})
+	// sweep FROM-TO...: with zero arguments, every number of the ranges: the
+	// answers that were given, with how many numbers each and one of them
+	addApart("sweep", func(a []string) string {
+		seen := map[string]int{}
+		example := map[string]uintptr{}
+		for _, r := range a {
+			from, to, _ := strings.Cut(r, "-")
+			lo, _ := strconv.Atoi(from)
+			hi, _ := strconv.Atoi(to)
+			for n := lo; n <= hi; n++ {
+				w := number(call(uintptr(n), [6]uintptr{}))
+				seen[w]++
+				example[w] = uintptr(n)
+			}
+		}
+		var out []string
+		for w, n := range seen {
+			out = append(out, fmt.Sprintf("%s %d (%d)", w, n, example[w]))
+		}
+		return strings.Join(out, ", ")
+	})
+	// clone with a namespace flag; the child ends at once
+	addApart("clone", func(a []string) string {
+		flags := arguments(a)[0]
+		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, flags|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno == 0 && pid == 0 {
+			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+		return number(errno)
+	})
+	addApart("clone3", func(a []string) string {
+		args := make([]uint64, 11)
+		args[0], args[4] = uint64(arguments(a)[0]), uint64(unix.SIGCHLD)
+		pid, _, errno := unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args[0])), 88, 0)
+		if errno == 0 && pid == 0 {
+			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+		return number(errno)
+	})
+	addApart("path-call", func(a []string) string { // NUMBER PATH: a call whose first argument is a path
+		p, _ := unix.BytePtrFromString(a[1])
+		v := arguments(a[:1])
+		_, _, errno := unix.RawSyscall6(v[0], uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(p)), 0, 0, 0)
+		return number(errno)
+	})
+}
