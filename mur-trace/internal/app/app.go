@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -72,15 +73,25 @@ func text(env cli.Env, c *ucli.Context) *render.Text {
 	return render.NewText(env.Stdout, c.Bool("plain"), env.Getenv)
 }
 
-// note tells on standard error what a reader tolerated.
-func note(env cli.Env, r *record.Record) {
+// tell writes a note to standard error; under --json it has the machine form of
+// a plain warning, so that the stream stays one object a line (DIA-23).
+func tell(env cli.Env, c *ucli.Context, format string, args ...any) {
+	if c.Bool("json") {
+		cli.Diagnostics(env, name, true).Warn(diag.Warningf("", "trace", format, args...))
+		return
+	}
+	fmt.Fprintf(env.Stderr, "note: "+format+"\n", args...)
+}
+
+// note tells what a reader tolerated.
+func note(env cli.Env, c *ucli.Context, r *record.Record) {
 	if n := r.Notes.MalformedLines; len(n) > 0 {
-		fmt.Fprint(env.Stderr, query.MalformedNote(r.Trace, n))
+		tell(env, c, "%s", query.Malformed(r.Trace, n))
 	}
 	if r.Notes.TornTail {
-		fmt.Fprintf(env.Stderr, "note: %s: the last line was not written to its end\n", r.Trace.Path)
+		tell(env, c, "%s: the last line was not written to its end", r.Trace.Path)
 	}
 	if len(r.Notes.OtherSessions) > 0 {
-		fmt.Fprintf(env.Stderr, "note: %s holds other sessions too: %v\n", r.Trace.Path, r.Notes.OtherSessions)
+		tell(env, c, "%s holds other sessions too: %s", r.Trace.Path, strings.Join(r.Notes.OtherSessions, ", "))
 	}
 }

@@ -45,8 +45,8 @@ func diffCommand(env cli.Env) *ucli.Command {
 				return err
 			}
 			defer after.Close()
-			note(env, before)
-			note(env, after)
+			note(env, c, before)
+			note(env, c, after)
 			if c.Bool("eval") {
 				return diffEval(env, c, before, after)
 			}

@@ -1,8 +1,6 @@
 package app
 
 import (
-	"fmt"
-
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/mur-capsules/mur/lib/cli"
@@ -36,7 +34,7 @@ func exportCommand(env cli.Env) *ucli.Command {
 				return err
 			}
 			defer r.Close()
-			note(env, r)
+			note(env, c, r)
 			endpoint := c.String("endpoint")
 			if endpoint == "" {
 				_, err := otel.Write(c.Context, r, env.Stdout)
@@ -47,7 +45,7 @@ func exportCommand(env cli.Env) *ucli.Command {
 				return diag.Errorf("E-IO-003", "the session can not be exported to %s: %w", diag.Quote(endpoint), err).
 					Name("path", endpoint).Name("reason", err.Error())
 			}
-			fmt.Fprintf(env.Stderr, "note: sent %d spans\n", n)
+			tell(env, c, "sent %d spans", n)
 			return nil
 		},
 	}

@@ -30,7 +30,7 @@ func htmlCommand(env cli.Env) *ucli.Command {
 				return err
 			}
 			defer r.Close()
-			note(env, r)
+			note(env, c, r)
 			path := c.String("o")
 			if path == "" {
 				return page.Write(env.Stdout, r)

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -63,7 +62,7 @@ func runReport(env cli.Env, c *ucli.Context) error {
 		return err
 	}
 	if r.Skipped > 0 {
-		fmt.Fprintf(env.Stderr, "note: left out %d sessions that are empty or did not end\n", r.Skipped)
+		tell(env, c, "left out %d sessions that are empty or did not end", r.Skipped)
 	}
 	if len(r.Sessions) == 0 {
 		d := selector("no session to report on: %d found, %d of them empty or not ended", len(traces), r.Skipped)

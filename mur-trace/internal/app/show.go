@@ -1,8 +1,6 @@
 package app
 
 import (
-	"fmt"
-
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/mur-capsules/mur/lib/cli"
@@ -51,11 +49,11 @@ func runShow(env cli.Env, c *ucli.Context) error {
 		return err
 	}
 	defer r.Close()
-	note(env, r)
+	note(env, c, r)
 	switch {
 	case c.IsSet("body"):
 		sel := show.Selector{Body: c.String("body"), Turn: setInt(c, "turn"), Task: c.String("task")}
-		return show.Body(env.Stdout, r, sel, func(s string) { fmt.Fprintf(env.Stderr, "note: %s\n", s) })
+		return show.Body(env.Stdout, r, sel, func(s string) { tell(env, c, "%s", s) })
 	case c.Bool("eval"):
 		e, err := eval.Read(r.ID, t.RecordsDir)
 		if err != nil {

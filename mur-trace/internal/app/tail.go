@@ -85,7 +85,7 @@ func stepsCommand(env cli.Env) *ucli.Command {
 				return err
 			}
 			defer r.Close()
-			note(env, r)
+			note(env, c, r)
 			return steps.Text(text(env, c), r, c.Bool("verbose"))
 		},
 	}

@@ -35,7 +35,7 @@ func whyCommand(env cli.Env) *ucli.Command {
 				return err
 			}
 			defer r.Close()
-			note(env, r)
+			note(env, c, r)
 			a, err := why.Explain(r, c.Args().First())
 			if err != nil {
 				return err

@@ -215,7 +215,7 @@ func (f *Filter) read(ctx context.Context, rd *trace.Reader, t source.Trace, wor
 	}
 	if len(malformed) > 0 {
 		b.done = make(chan evaluated, 1)
-		b.done <- evaluated{err: []byte(MalformedNote(t, malformed))}
+		b.done <- evaluated{err: fmt.Appendf(nil, "note: %s\n", Malformed(t, malformed))}
 		select {
 		case order <- b:
 		case <-ctx.Done():
@@ -320,7 +320,7 @@ func (f *Filter) slurp(ctx context.Context, traces []source.Trace) (Outcome, err
 			return Outcome{}, workfs.Fault(err, "cannot read "+t.Path)
 		}
 		if len(malformed) > 0 {
-			fmt.Fprint(f.Err, MalformedNote(t, malformed))
+			fmt.Fprintf(f.Err, "note: %s\n", Malformed(t, malformed))
 		}
 	}
 	var got evaluated
@@ -332,10 +332,10 @@ func (f *Filter) slurp(ctx context.Context, traces []source.Trace) (Outcome, err
 	return got.Outcome, got.failure
 }
 
-// MalformedNote names the lines of a trace that were skipped (TRC-88).
-func MalformedNote(t source.Trace, lines []int64) string {
+// Malformed names the lines of a trace that were skipped (TRC-88).
+func Malformed(t source.Trace, lines []int64) string {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "note: %s: skipped %d malformed lines:", t.Path, len(lines))
+	fmt.Fprintf(&b, "%s: skipped %d malformed lines:", t.Path, len(lines))
 	for i, n := range lines {
 		if i == 20 {
 			fmt.Fprintf(&b, " and %d more", len(lines)-i)
@@ -343,5 +343,5 @@ func MalformedNote(t source.Trace, lines []int64) string {
 		}
 		fmt.Fprintf(&b, " %d", n)
 	}
-	return b.String() + "\n"
+	return b.String()
 }
