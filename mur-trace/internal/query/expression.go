@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -20,7 +21,8 @@ import (
 // Expression is a compiled filter. It may be run by several goroutines.
 type Expression struct {
 	code     *gojq.Code
-	identity bool // it is "."
+	identity bool     // it is "."
+	types    []string // the only events it can say something of; nil means any
 }
 
 // denied are the functions an expression can not have: a filter sees the trace
@@ -50,7 +52,12 @@ func Compile(text string) (*Expression, error) {
 	if err != nil {
 		return nil, badExpression(0, err.Error())
 	}
-	return &Expression{code, strings.TrimSpace(text) == "."}, nil
+	return &Expression{code, strings.TrimSpace(text) == ".", onlyTypes(q)}, nil
+}
+
+// wants reports whether an event can make the expression say something.
+func (x *Expression) wants(l *trace.Line) bool {
+	return x.types == nil || slices.Contains(x.types, string(l.Type()))
 }
 
 func badExpression(offset int, reason string) error {

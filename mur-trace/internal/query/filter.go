@@ -195,7 +195,7 @@ func (f *Filter) read(ctx context.Context, rd *trace.Reader, t source.Trace, wor
 			session = sessions[sessionID]
 			b.session = session
 		}
-		if pre.pass(l) {
+		if pre.pass(l) && f.Expression.wants(l) {
 			start := len(b.text)
 			b.text = append(b.text, l.Raw()...)
 			b.items = append(b.items, item{start, len(b.text), rd.Number})

@@ -44,8 +44,15 @@ func filter(t *testing.T, expression string, traces []source.Trace, pre Prefilte
 	if err != nil {
 		t.Fatal(err)
 	}
+	return run(x, traces, pre)
+}
+
+func run(x *Expression, traces []source.Trace, pre ...Prefilter) (string, string, Outcome, error) {
 	var out, errs bytes.Buffer
-	f := Filter{Expression: x, Prefilter: pre, Out: &out, Err: &errs}
+	f := Filter{Expression: x, Out: &out, Err: &errs}
+	if len(pre) > 0 {
+		f.Prefilter = pre[0]
+	}
 	got, err := f.Run(context.Background(), traces)
 	return out.String(), errs.String(), got, err
 }
