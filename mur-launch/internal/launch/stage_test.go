@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -126,7 +127,9 @@ type staged struct {
 	work string
 	doc  *session.Document
 
-	noEnvFile bool     // as the flag
+	noEnvFile bool // as the flag
+	task      *string
+	stream    io.Writer
 	environ   []string // of the launch, beside HOME
 }
 
@@ -305,9 +308,9 @@ func (s *staged) launchText(ctx context.Context, document string) launched {
 	var stderr bytes.Buffer
 	env := cli.Env{Stdin: strings.NewReader(document), Stderr: &stderr, Environ: append([]string{"HOME=" + s.dir}, s.environ...), Dir: s.dir, Now: time.Now}
 	l.outcome, l.err = Run(ctx, env, Options{
-		NoEnvFile: s.noEnvFile,
-		Announce:  func(st Start) { l.start = &st },
-		Warn:      func(w diag.Warning) { s.t.Errorf("warning %s: %s", w.Code, w.Message) },
+		NoEnvFile: s.noEnvFile, Task: s.task, Stream: s.stream,
+		Announce: func(st Start) { l.start = &st },
+		Warn:     func(w diag.Warning) { s.t.Errorf("warning %s: %s", w.Code, w.Message) },
 	})
 	l.stderr = stderr.String()
 	return l
@@ -328,7 +331,7 @@ type line struct {
 	Parent     *string    `json:"parent_id"`
 	ID         string     `json:"event_id"`
 	ExitStatus string     `json:"exit_status"`
-	Status     string     `json:"status"`
+	Status     any        `json:"status"`
 	ToolName   string     `json:"tool_name"`
 	Error      string     `json:"error"`
 	Output     string     `json:"output"`

@@ -104,6 +104,14 @@ func (s step) run() (string, error) {
 			keep = append(keep, make([]byte, 1<<20))
 		}
 		return fmt.Sprint(len(keep)), nil
+	case "flood": // N MiB of output that is no result
+		for range s.N {
+			fmt.Print(strings.Repeat("x", 1<<20))
+		}
+		os.Exit(0)
+	case "bytes": // a result whose text is not UTF-8
+		fmt.Print("{\"status\":\"passed\",\"data\":\"a\xff\xfeb\"}")
+		os.Exit(0)
 	case "raw":
 		fmt.Print(s.Text)
 		os.Exit(0)
