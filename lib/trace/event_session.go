@@ -8,7 +8,7 @@ type SessionStart struct {
 	CapsuleName         string            `json:"capsule_name"`
 	CapsuleVersion      string            `json:"capsule_version"`
 	Kind                string            `json:"kind,omitempty" enum:"agent,script"`
-	Bundle              *Bundle           `json:"bundle,omitempty"` // absent when no bundle was staged
+	Bundle              *Bundle           `json:"bundle,omitempty"`   // absent when no bundle was staged
 	Model               *string           `json:"model"`              // primary model; null for a script capsule
 	MaxTurns            int64             `json:"max_turns"`          // per task; 0 for a script capsule
 	MaxSessionTokens    *int64            `json:"max_session_tokens"` // spend ceiling in force, or null

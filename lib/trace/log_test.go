@@ -306,3 +306,19 @@ func TestDurability(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 }
+
+// TRC-7: what the launch masks never reaches the file, and the chain covers the
+// line as it was written.
+func TestMask(t *testing.T) {
+	s := newSession(t, Content)
+	s.log.opt.Mask = func(line []byte) []byte { return bytes.ReplaceAll(line, []byte("hunter2"), []byte("[secret]")) }
+	s.start(nil)
+	s.write(ToolCall{Status: "ok", Input: Raw(`{"password":"hunter2"}`), Output: new("hunter2 it is")})
+	s.log.Appender().Append(ResourceRead{Path: "hunter2"})
+	for _, m := range s.lines() {
+		text, err := json.Marshal(m)
+		if err != nil || bytes.Contains(text, []byte("hunter2")) {
+			t.Errorf("%s", text)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package trace
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"iter"
 	"math/bits"
 	"strconv"
@@ -45,7 +44,7 @@ func (l *Line) Parse(raw []byte) bool {
 		}
 		key := raw[i+1 : end-1]
 		if bytes.IndexByte(key, '\\') >= 0 {
-			key = []byte(unquote(raw[i:end]))
+			key = []byte(Unquote(raw[i:end]))
 		}
 		i = skipSpace(raw, end)
 		if i >= len(raw) || raw[i] != ':' {
@@ -119,7 +118,7 @@ func (v Value) Str() string {
 		return ""
 	}
 	if bytes.IndexByte(v, '\\') >= 0 {
-		return unquote(v)
+		return Unquote(v)
 	}
 	s := v[1 : len(v)-1]
 	return unsafe.String(unsafe.SliceData(s), len(s))
@@ -153,13 +152,6 @@ func (v Value) Int() (int64, bool) {
 
 // Bool reports whether v is true.
 func (v Value) Bool() bool { return len(v) > 0 && v[0] == 't' }
-
-// unquote decodes a JSON string with its quotes.
-func unquote(quoted []byte) string {
-	var s string
-	_ = json.Unmarshal(quoted, &s) // skipString has checked it
-	return s
-}
 
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n') {

@@ -13,6 +13,7 @@ var scanSeeds = []string{
 	``, `null`, `[]`, `1`, `"a"`, `{`, `}`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{,}`, `{"a":01}`, `{"a":1.}`, `{"a":.5}`,
 	`{"a":+1}`, `{"a":1e}`, `{"a":tru}`, `{"a":"\x"}`, `{"a":"\u12g4"}`, "{\"a\":\"\n\"}", "{\"a\":\"\x00\"}", "\x00\x00",
 	`{"a":1}{`, `{"a":1} x`, `{"a":[1,]}`, `{"a":[1 2]}`, `{"a":{"b" 1}}`, `{"a":{1:2}}`, `{"a":[}`, `{"a":{]}`, `{a:1}`,
+	`{"a":"\ud800"}`, `{"a":"\ud800\u0041"}`, `{"a":"\udc00\ud800\udc00x"}`, "{\"a\":\"\\n\xff\xc3\"}", `{"a":"\ud83d\n"}`, `{"a":"\u0000\""}`,
 	`{"a":-}`, `{"a":"unterminated`, `{"a":"12345678\"}`,
 }
 
@@ -48,6 +49,14 @@ func checkParse(t *testing.T, s string) {
 	for k, v := range m {
 		if have := l.Get(k); string(have) != string(v) && strings.ToValidUTF8(k, "") == k && !strings.Contains(k, "\uFFFD") {
 			t.Errorf("%.80q: %q is %q, want %q", s, k, have, v)
+		}
+	}
+	for k, v := range m {
+		var want string
+		if json.Unmarshal(v, &want) == nil && strings.ToValidUTF8(k, "") == k && !strings.Contains(k, "\uFFFD") && string(v) != "null" {
+			if got := l.Get(k).Str(); got != want && strings.Contains(string(v), `\`) {
+				t.Errorf("%.80q: %q is %q, want %q", s, k, got, want)
+			}
 		}
 	}
 	if len(m) == 0 && len(l.members) > 0 {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
@@ -66,6 +67,9 @@ func filter(env cli.Env, c *ucli.Context) error {
 	}
 	if s := c.String("type"); s != "" {
 		run.Prefilter.Types = strings.Split(s, ",")
+	}
+	if env.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200) // decoded events die young: a third less time for 15 MB
 	}
 	got, err := run.Run(c.Context, traces)
 	switch {

@@ -148,9 +148,7 @@ func (d *decoder) str() (string, error) {
 	if strings.IndexByte(plain, '\\') < 0 && utf8.ValidString(plain) {
 		return plain, nil
 	}
-	var s string
-	err := json.Unmarshal(quoted, &s)
-	return s, err
+	return trace.Unquote(quoted), nil
 }
 
 func (d *decoder) number() (any, error) {

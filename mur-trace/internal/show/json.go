@@ -14,29 +14,30 @@ import (
 
 // session is the head of `show --json`. Every key is present.
 type session struct {
-	SessionID           string   `json:"session_id"`
-	CapsuleName         string   `json:"capsule_name"`
-	CapsuleVersion      string   `json:"capsule_version"`
-	Model               *string  `json:"model"`
-	Kind                string   `json:"kind"`
-	ExitStatus          string   `json:"exit_status"`
-	Complete            bool     `json:"complete"`
-	StartedAtMS         int64    `json:"started_at_ms"`
-	DurationMS          int64    `json:"duration_ms"`
-	Capabilities        []string `json:"capabilities"`
-	ToolsDeclared       []string `json:"tools_declared"`
-	ContainmentDeclared string   `json:"containment_declared"`
-	ContainmentAchieved string   `json:"containment_achieved"`
-	WorkdirExec         bool     `json:"workdir_exec"`
-	UsernsGrant         *string  `json:"userns_grant"`
-	SystemPromptSource  string   `json:"system_prompt_source"`
-	SystemPromptSHA256  *string  `json:"system_prompt_sha256"`
-	Capture             string   `json:"capture"`
-	ContextID           *string  `json:"context_id"`
-	ResumedFrom         *string  `json:"resumed_from"`
-	SpawnedBy           *string  `json:"spawned_by"`
-	DelegationID        *string  `json:"delegation_id"`
-	RecordsDir          *string  `json:"records_dir"`
+	SessionID           string        `json:"session_id"`
+	CapsuleName         string        `json:"capsule_name"`
+	CapsuleVersion      string        `json:"capsule_version"`
+	Bundle              *trace.Bundle `json:"bundle"` // null when no bundle was staged
+	Model               *string       `json:"model"`
+	Kind                string        `json:"kind"`
+	ExitStatus          string        `json:"exit_status"`
+	Complete            bool          `json:"complete"`
+	StartedAtMS         int64         `json:"started_at_ms"`
+	DurationMS          int64         `json:"duration_ms"`
+	Capabilities        []string      `json:"capabilities"`
+	ToolsDeclared       []string      `json:"tools_declared"`
+	ContainmentDeclared string        `json:"containment_declared"`
+	ContainmentAchieved string        `json:"containment_achieved"`
+	WorkdirExec         bool          `json:"workdir_exec"`
+	UsernsGrant         *string       `json:"userns_grant"`
+	SystemPromptSource  string        `json:"system_prompt_source"`
+	SystemPromptSHA256  *string       `json:"system_prompt_sha256"`
+	Capture             string        `json:"capture"`
+	ContextID           *string       `json:"context_id"`
+	ResumedFrom         *string       `json:"resumed_from"`
+	SpawnedBy           *string       `json:"spawned_by"`
+	DelegationID        *string       `json:"delegation_id"`
+	RecordsDir          *string       `json:"records_dir"`
 }
 
 // Session is what `show --json` and `diff --json` say of the session itself.
@@ -54,6 +55,7 @@ func sessionOf(r *record.Record) session {
 	if s.Kind != "" {
 		out.Kind = s.Kind
 	}
+	out.Bundle = s.Bundle
 	out.Capabilities = append(out.Capabilities, s.Capabilities...)
 	out.ToolsDeclared = append(out.ToolsDeclared, s.ToolsDeclared...)
 	out.ContainmentDeclared, out.ContainmentAchieved = s.ContainmentDeclared, s.ContainmentAchieved

@@ -47,6 +47,9 @@ func head(t *render.Text, r *record.Record) {
 	t.Section("Session")
 	t.Field("id", s.SessionID)
 	t.Field("capsule", render.Clean(s.CapsuleName+" "+s.CapsuleVersion))
+	if s.Bundle != nil {
+		t.Field("bundle", render.Clean(s.Bundle.Digest)+" "+render.Or(s.Bundle.Ref))
+	}
 	t.Field("kind", render.Clean(s.Kind))
 	t.Field("model", render.Or(s.Model))
 	status := render.Clean(s.ExitStatus)
