@@ -34,6 +34,30 @@ func TestWriteATool(t *testing.T) {
 	}
 }
 
+// TestRunAnAgent does the same with docs/guides/run-an-agent.md, which starts
+// providers that the test ends.
+func TestRunAnAgent(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "run-an-agent.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Cleanup(func() { // those a failure left; the page ends them itself
+		_ = exec.Command("sh", "-c", "kill $(cat "+filepath.Join(dir, "ask", "provider.pid")+")").Run()
+	})
+	g := &guide{t: t, dir: dir, env: commands(t, root)}
+	for _, b := range blocks(string(text)) {
+		g.do(b)
+	}
+	if g.commands < 15 || !strings.Contains(g.all, "/v1/messages 529\n/v1/messages 200\n") {
+		t.Errorf("%d commands printed\n%s", g.commands, g.all)
+	}
+}
+
 // commands is an environment with the commands of this project on its PATH and
 // an empty home.
 func commands(t *testing.T, root string) []string {
@@ -48,7 +72,7 @@ func commands(t *testing.T, root string) []string {
 	}
 	home := murtest.Home(t)
 	var dirs []string
-	for _, name := range []string{"mur-lock", "mur-stage", "mur-launch", "mur-trace"} {
+	for _, name := range []string{"mur-lock", "mur-stage", "mur-launch", "mur-shell", "mur-trace"} {
 		dirs = append(dirs, filepath.Dir(murtest.Command(t, name)))
 	}
 	return append(append(os.Environ(), env...), "MURMUR_HOME="+home, "PATH="+strings.Join(dirs, ":")+":"+os.Getenv("PATH"))
