@@ -3,6 +3,7 @@ package guest
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/mur-capsules/mur/lib/guest/internal/murmur"
 )
@@ -65,6 +66,36 @@ func operation(op string, in, out any) error {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	return json.Unmarshal(murmur.Slot(), out)
+}
+
+// Command is what Run returns of a command that ran, whatever its exit code. Each
+// stream holds its first 16 KiB; FullOutputPath names the log of all of it beneath
+// the records directory when it was cut.
+type Command struct {
+	ExitCode       int     `json:"exit_code"`
+	Stdout         string  `json:"stdout"`
+	Stderr         string  `json:"stderr"`
+	Truncated      bool    `json:"truncated"`
+	FullOutputPath *string `json:"full_output_path"`
+}
+
+// Run runs a program of the capsule's capabilities.shell.allow in the work folder,
+// confined, with the arguments as they are given and the variables NAME=value of
+// env beside the session's own; script capsules only. It fails with ErrDenied for
+// a program that is not allowed and with ErrUnavailable where none is.
+func Run(program string, args []string, env ...string) (Command, error) {
+	in := struct {
+		Binary string      `json:"binary"`
+		Args   []string    `json:"args"`
+		Env    [][2]string `json:"env"`
+	}{Binary: program, Args: append([]string{}, args...), Env: [][2]string{}}
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		in.Env = append(in.Env, [2]string{name, value})
+	}
+	var c Command
+	err := operation("shell.run", in, &c)
+	return c, err
 }
 
 // Artifact names an installed artifact; Runtime is "wasm" or "native".

@@ -10,6 +10,7 @@ var served = []string{
 	"murmur:capsule/run@0.1.0",
 	"murmur:core@0.1.0",
 	"murmur:message/send@0.1.0",
+	"murmur:shell/execute@0.1.0",
 	"murmur:task/task@0.1.0",
 	"murmur:text/chunks@0.1.0",
 	"murmur:tool-registry/invoke@0.1.0",

@@ -151,6 +151,11 @@ type Imports struct {
 	RequestInput func(ctx context.Context, prompt string) (string, error)
 	// Send posts a message to a peer; script capsules only.
 	Send func(ctx context.Context, peerURL string, m Message) (TaskResult, error)
+	// Shell runs a program of capabilities.shell.allow with an argument list and
+	// variables of the call's own: murmur:shell/execute, script capsules only, and
+	// nil where nothing is allowed. A command that ran is a result, whatever its
+	// exit code; a program that is not allowed satisfies errors.Is(err, ErrDenied).
+	Shell func(ctx context.Context, program string, args []string, env [][2]string) (ShellResult, error)
 }
 
 // ChunkKind tells text from thinking (WIT-16).
@@ -196,6 +201,17 @@ type RuntimeState struct {
 	CapsuleID    string            `json:"capsule_id"`
 	Installed    []ArtifactSummary `json:"installed"`
 	Capabilities string            `json:"capabilities"`
+}
+
+// ShellResult is what murmur:shell/execute returns (WIT-13). Each stream holds its
+// first 16 KiB; FullOutputPath names the log of all of it, relative to the records
+// directory, when it was cut and kept.
+type ShellResult struct {
+	ExitCode       int32   `json:"exit_code"`
+	Stdout         string  `json:"stdout"`
+	Stderr         string  `json:"stderr"`
+	Truncated      bool    `json:"truncated"`
+	FullOutputPath *string `json:"full_output_path"`
 }
 
 // Message is what murmur:message/send takes.

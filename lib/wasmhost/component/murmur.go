@@ -102,6 +102,16 @@ func capsuleInterfaces() []wt.Interface {
 				return answer(c, taskResult(r), err)
 			},
 		}},
+		{Name: ifShell, Funcs: map[string]wt.Func{
+			"run": func(c *wt.Call, a []wt.Val) (wt.Val, error) {
+				run := imports(c).Shell
+				if run == nil {
+					return wt.Err(errUnavailable.Error()), nil
+				}
+				r, err := run(c.Context(), a[0].(string), textsOf(a[1]), pairsOf(a[2]))
+				return answer(c, shellResult(r), err)
+			},
+		}},
 	}
 }
 

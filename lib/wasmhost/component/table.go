@@ -21,6 +21,7 @@ const (
 		", input-schema: option<string>, output-schema: option<string> }"
 	tState      = "record { capsule-id: string, installed: list<" + tSummary + ">, capabilities: string }"
 	tMessage    = "record { message-id: string, context-id: option<string>, text: string }"
+	tShell      = "record { exit-code: s32, stdout: string, stderr: string, truncated: bool, full-output-path: option<string> }"
 	tTaskResult = "record { task-id: string, context-id: string, state: string }"
 )
 
@@ -31,6 +32,7 @@ const (
 	ifInvoke     = "murmur:tool-registry/invoke@0.1.0"
 	ifManage     = "murmur:artifact-manager/manage@0.1.0"
 	ifSend       = "murmur:message/send@0.1.0"
+	ifShell      = "murmur:shell/execute@0.1.0"
 	ifTask       = "murmur:task/task@0.1.0"
 	ifChunks     = "murmur:text/chunks@0.1.0"
 )
@@ -50,8 +52,9 @@ var signatures = map[string]funcs{
 		"remove":      "func(name: string) -> result<bool, string>",
 		"diagnostics": "func() -> result<" + tState + ", string>",
 	},
-	ifSend: {"send": "func(peer-url: string, message: " + tMessage + ") -> result<" + tTaskResult + ", string>"},
-	ifTask: {"request-input": "func(prompt: string) -> string"},
+	ifSend:  {"send": "func(peer-url: string, message: " + tMessage + ") -> result<" + tTaskResult + ", string>"},
+	ifShell: {"run": "func(binary: string, args: list<string>, env: list<tuple<string, string>>) -> result<" + tShell + ", string>"},
+	ifTask:  {"request-input": "func(prompt: string) -> string"},
 	ifChunks: {
 		"emit-chunk":          "func(chunk: string)",
 		"emit-thinking-chunk": "func(chunk: string)",
@@ -71,7 +74,7 @@ type world struct {
 var worlds = map[wasmhost.Kind]world{
 	wasmhost.Tool:    {imports: []string{ifChunks, ifTask}},
 	wasmhost.Driver:  {imports: []string{ifChunks, ifTask}},
-	wasmhost.Capsule: {imports: []string{ifInvoke, ifManage, ifSend}, types: []string{ifToolRun}},
+	wasmhost.Capsule: {imports: []string{ifInvoke, ifManage, ifSend, ifShell}, types: []string{ifToolRun}},
 	wasmhost.Hook:    {},
 }
 

@@ -56,6 +56,39 @@ func toolResult(r wasmhost.ToolResult) wt.Record {
 	}
 }
 
+// textsOf is a list<string>.
+func textsOf(v wt.Val) []string {
+	list, _ := v.(wt.List)
+	out := make([]string, len(list))
+	for i, e := range list {
+		out[i], _ = e.(string)
+	}
+	return out
+}
+
+// pairsOf is a list<tuple<string, string>>.
+func pairsOf(v wt.Val) [][2]string {
+	list, _ := v.(wt.List)
+	out := make([][2]string, len(list))
+	for i, e := range list {
+		if t, _ := e.(wt.Tuple); len(t) == 2 {
+			out[i][0], _ = t[0].(string)
+			out[i][1], _ = t[1].(string)
+		}
+	}
+	return out
+}
+
+func shellResult(r wasmhost.ShellResult) wt.Record {
+	return wt.Record{
+		{Name: "exit-code", V: r.ExitCode},
+		{Name: "stdout", V: r.Stdout},
+		{Name: "stderr", V: r.Stderr},
+		{Name: "truncated", V: r.Truncated},
+		{Name: "full-output-path", V: option(r.FullOutputPath)},
+	}
+}
+
 func toolResultOf(v wt.Val) (wasmhost.ToolResult, bool) {
 	r, _ := v.(wt.Record)
 	status, ok := r.Get("status").(wt.Enum)

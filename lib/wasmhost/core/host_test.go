@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -95,6 +96,12 @@ func TestCodes(t *testing.T) {
 		Send: func(_ context.Context, url string, m wasmhost.Message) (wasmhost.TaskResult, error) {
 			return wasmhost.TaskResult{TaskID: url, ContextID: m.MessageID, State: m.Text}, nil
 		},
+		Shell: func(_ context.Context, program string, args []string, env [][2]string) (wasmhost.ShellResult, error) {
+			if program == "denied" {
+				return wasmhost.ShellResult{}, fmt.Errorf("%w: %s", wasmhost.ErrDenied, program)
+			}
+			return wasmhost.ShellResult{ExitCode: -1, Stdout: fmt.Sprint(program, args, env)}, nil
+		},
 	}}
 	bare := &wasmhost.Instance{}
 	const bad = "\xff\xfe"
@@ -141,6 +148,12 @@ func TestCodes(t *testing.T) {
 		{wasmhost.Capsule, full, "call", []any{"message.send", `{"peer_url":"u","message":{"message_id":"m","text":"t"}}`}, 0,
 			`{"task_id":"u","context_id":"m","state":"t"}`},
 		{wasmhost.Capsule, bare, "call", []any{"message.send", `{}`}, codeUnavailable, ""},
+		{wasmhost.Capsule, full, "call", []any{"shell.run", `{"binary":"git","args":["log",""],"env":[["A","b"]]}`}, 0,
+			`{"exit_code":-1,"stdout":"git[log ] [[A b]]","stderr":"","truncated":false,"full_output_path":null}`},
+		{wasmhost.Capsule, full, "call", []any{"shell.run", `{"binary":"denied"}`}, codeDenied, ""},
+		{wasmhost.Capsule, full, "call", []any{"shell.run", `{"binary":"git","args":"log"}`}, codeInvalid, ""},
+		{wasmhost.Capsule, bare, "call", []any{"shell.run", `{"binary":"git"}`}, codeUnavailable, ""},
+		{wasmhost.Tool, full, "call", []any{"shell.run", `{"binary":"git"}`}, codeUnavailable, ""},
 		{wasmhost.Tool, full, "respond", []any{"{}"}, codeUnavailable, ""},
 		{wasmhost.Tool, full, "http_open", []any{"{}"}, codeInvalid, ""},
 		{wasmhost.Tool, full, "http_read", []any{7, 0, 1}, codeNotFound, ""},

@@ -22,6 +22,9 @@ type opInput struct {
 	Query   string           `json:"query"`
 	PeerURL string           `json:"peer_url"`
 	Message wasmhost.Message `json:"message"`
+	Binary  string           `json:"binary"`
+	Args    []string         `json:"args"`
+	Env     [][2]string      `json:"env"`
 }
 
 // operations are those of the table in WIT section 5. One with a nil run is
@@ -53,6 +56,9 @@ var operations = map[string]operation{
 	"message.send": {wasmhost.Capsule, func(ctx context.Context, im wasmhost.Imports, in opInput) (any, error) {
 		return im.Send(ctx, in.PeerURL, in.Message)
 	}},
+	"shell.run": {wasmhost.Capsule, func(ctx context.Context, im wasmhost.Imports, in opInput) (any, error) {
+		return im.Shell(ctx, in.Binary, in.Args, in.Env)
+	}},
 	"run-inference":              {kind: wasmhost.Hook},
 	"count-tokens":               {kind: wasmhost.Hook},
 	"task-io.input-len":          {kind: wasmhost.Hook},
@@ -72,8 +78,11 @@ func callOperation(c *call, m api.Memory, a []uint32) int32 {
 		return c.fail(codeInvalid, "operation %q is unknown", name)
 	}
 	missing := c.in.Imports.Artifacts == nil
-	if name == "message.send" {
+	switch name {
+	case "message.send":
 		missing = c.in.Imports.Send == nil
+	case "shell.run":
+		missing = c.in.Imports.Shell == nil
 	}
 	if c.kind != op.kind || op.run == nil || missing {
 		return c.fail(codeUnavailable, "operation %s is not available to this %s here", name, c.kind)

@@ -25,7 +25,7 @@ type client struct {
 	mu      sync.Mutex
 	serial  int
 	waiting map[string]*wait // by request id
-	dead    error                 // why nothing is answered any more
+	dead    error            // why nothing is answered any more
 
 	end  chan struct{} // closed with dead set
 	over func(error)   // told once of an end that nobody asked for
