@@ -55,7 +55,7 @@ func (d *Desk) Run(ctx context.Context, c GuestCall) (wasmhost.ToolResult, error
 		http = d.HTTP(a, grant)
 	}
 	result, err := guest.RunTool(ctx, &wasmhost.Instance{
-		Name: a.ToolName, Env: grant.Env, Dirs: dirs, HTTP: http,
+		Name: a.ToolName, Env: d.masked(grant.Env), Dirs: dirs, HTTP: http,
 		Stdout: masked, Stderr: masked, Limits: grant.Limits, Imports: wasmhost.Imports{EmitChunk: c.Chunk},
 	}, c.Input)
 	if err == nil {
@@ -72,6 +72,16 @@ func (d *Desk) Run(ctx context.Context, c GuestCall) (wasmhost.ToolResult, error
 		}
 	}
 	return wasmhost.ToolResult{}, refusal{Explain(who, kindOf(a), err, grant.Limits)}
+}
+
+// masked is an environment without the values of secrets, whatever variable or
+// configuration they came in by (AGT-3).
+func (d *Desk) masked(env []string) []string {
+	out := make([]string, len(env))
+	for i, kv := range env {
+		out[i] = d.secrets.Text(kv)
+	}
+	return out
 }
 
 // HTTP is the client of an artifact: its rules' and, when it has one, its
