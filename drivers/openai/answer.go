@@ -71,13 +71,16 @@ type usage struct {
 	Details    struct {
 		Cached *int64 `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
+	CompletionDetails struct {
+		Reasoning *int64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
 }
 
 func (u *usage) neutral() *payload.Usage {
 	if u == nil || *u == (usage{}) {
 		return nil
 	}
-	return &payload.Usage{Input: u.Prompt, Output: u.Completion, Cached: u.Details.Cached}
+	return &payload.Usage{Input: u.Prompt, Output: u.Completion, Cached: u.Details.Cached, Thinking: u.CompletionDetails.Reasoning}
 }
 
 // gathered is an answer as it grows.

@@ -157,6 +157,7 @@ type Usage struct {
 	Output     *int64 `json:"output_tokens,omitempty"`
 	Cached     *int64 `json:"cached_tokens,omitempty"`
 	CacheWrite *int64 `json:"cache_write_tokens,omitempty"`
+	Thinking   *int64 `json:"thinking_tokens,omitempty"` // part of Output
 }
 
 // Errorf is an answer that says why there is none.
