@@ -61,7 +61,7 @@ func TestRelay(t *testing.T) {
 
 	long := strings.Repeat("much text \u00fc ", 100_000)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != "POST" || r.URL.Path != "/base/run" || r.Header.Get("Authorization") != "Bearer k" || r.Header.Get("Content-Type") != "application/json" {
+		if r.Method != "POST" || r.URL.Path != "/base/run" || r.Header.Get("Authorization") != "Bearer k" || r.Header.Get("Content-Type") != "application/json" || r.ContentLength <= 0 {
 			t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
 		}
 		body, err := io.ReadAll(r.Body)

@@ -114,6 +114,10 @@ static bool post(struct string text, int32_t *status, struct string *answer) {
   uint8_t ignored[8];
   int32_t headers = new_fields();
   append(headers, "content-type", 12, "application/json", 16, ignored);
+  char digits[10];  // simple servers read no body whose length they are not told
+  size_t first = sizeof digits;
+  for (size_t n = text.n; n > 0 || first == sizeof digits; n /= 10) digits[--first] = (char)('0' + n % 10);
+  append(headers, "content-length", 14, digits + first, sizeof digits - first, ignored);
   int32_t request = new_request(headers);
   set_method(request, POST, NULL, 0);
   set_scheme(request, 1, HTTP, NULL, 0);
