@@ -1,6 +1,9 @@
 package seccomp
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // allowed are the calls that pass, whatever their arguments unless a rule of
 // argumentRules says more (CON-100). Kept in the groups of CON section 8.
@@ -69,3 +72,33 @@ landlock_create_ruleset landlock_add_rule landlock_restrict_self
 // unknown are calls the table knows and the filter says it does not: libraries
 // then fall back to a call whose arguments can be looked at (CON-106).
 var unknown = []string{"clone3"}
+
+// Denied returns the names of the calls that may never be allowed.
+func Denied() []string { return slices.Clone(denied) }
+
+// Refused returns the numbers below end that the filter refuses whatever their
+// arguments: those the table knows (EPERM), and those it does not (ENOSYS).
+func (a Arch) Refused(end uint32) (known, unknownNumbers []uint32) {
+	passes := map[uint32]bool{}
+	for _, name := range slices.Concat(allowed, unknown) {
+		if n, ok := a.numbers[name]; ok {
+			passes[n] = true
+		}
+	}
+	for _, r := range argumentRules(Options{}) {
+		passes[a.numbers[r.call]] = true
+	}
+	table := map[uint32]bool{}
+	for _, n := range a.numbers {
+		table[n] = true
+	}
+	for n := range end {
+		switch {
+		case table[n] && !passes[n]:
+			known = append(known, n)
+		case !table[n]:
+			unknownNumbers = append(unknownNumbers, n)
+		}
+	}
+	return known, unknownNumbers
+}

@@ -422,10 +422,15 @@ static struct {
 static int set_limit(int what, uint64_t value) {
 	if (value == MUR_NO_LIMIT)
 		return 0;
-	struct rlimit old, l = {value, value};
+	// At the hard limit of CPU time the kernel kills without SIGXCPU, which says
+	// why: it stands a second above (setrlimit(2)).
+	struct rlimit old, l = {value, what == RLIMIT_CPU ? value + 1 : value};
 	// An inherited ceiling stays (CON-172).
-	if (getrlimit(what, &old) == 0 && old.rlim_max < value)
-		l.rlim_cur = l.rlim_max = old.rlim_max;
+	if (getrlimit(what, &old) == 0 && old.rlim_max < l.rlim_max) {
+		l.rlim_max = old.rlim_max;
+		if (l.rlim_cur > l.rlim_max)
+			l.rlim_cur = l.rlim_max;
+	}
 	return setrlimit(what, &l);
 }
 

@@ -47,12 +47,12 @@ func init() {
 		}
 		return "ok"
 	})
-	// sweep FROM-TO...: with zero arguments, every number of the ranges: the
-	// answers that were given, with how many numbers each and one of them
+	// sweep FROM-TO,...: with zero arguments, every number of the ranges: the
+	// answer they have in common, or each with how many numbers and one of them
 	addApart("sweep", func(a []string) string {
 		seen := map[string]int{}
 		example := map[string]uintptr{}
-		for _, r := range a {
+		for r := range strings.SplitSeq(a[0], ",") {
 			from, to, _ := strings.Cut(r, "-")
 			lo, _ := strconv.Atoi(from)
 			hi, _ := strconv.Atoi(to)
@@ -64,6 +64,9 @@ func init() {
 		}
 		var out []string
 		for w, n := range seen {
+			if len(seen) == 1 {
+				return w
+			}
 			out = append(out, fmt.Sprintf("%s %d (%d)", w, n, example[w]))
 		}
 		return strings.Join(out, ", ")

@@ -75,6 +75,13 @@ func init() {
 			return text
 		}
 	})
+	// copies LIBRARY to AT and preloads it from there into PROGRAM
+	add("copy-preload", func(a []string) string {
+		if answer := try("copy", a[:2]); answer != "ok" {
+			return "copy: " + answer
+		}
+		return try("preload", a[1:])
+	})
 	// runs a copy of PROGRAM from memory, through /proc and by execveat
 	add("memfd-proc", func(a []string) string {
 		fd, answer := memory(a[0])
