@@ -37,13 +37,13 @@ func Run(ctx context.Context, env cli.Env) int {
 // placeFlags say where sessions are looked for.
 func placeFlags() []ucli.Flag {
 	return []ucli.Flag{
-		&ucli.StringFlag{Name: "workdir", Usage: "the workdir root whose sessions are meant (default: ./workdir when it exists, else .)", DefaultText: " "},
-		&ucli.StringFlag{Name: "records", Usage: "the directory that holds the ses_ directories", DefaultText: " "},
+		&ucli.StringFlag{Name: "workdir", Usage: "the workdir root whose sessions are meant (default: ./workdir when it exists, else .)"},
+		&ucli.StringFlag{Name: "records", Usage: "the directory that holds the ses_ directories"},
 	}
 }
 
 func plainFlag() ucli.Flag {
-	return &ucli.BoolFlag{Name: "plain", Usage: "no colour and no lines, on a terminal too"}
+	return &ucli.BoolFlag{Name: "plain", Usage: "no colour and no lines, on a terminal too", DisableDefaultText: true}
 }
 
 func finder(env cli.Env, c *ucli.Context) (*source.Finder, error) {

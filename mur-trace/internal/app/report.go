@@ -25,7 +25,7 @@ func reportCommand(env cli.Env) *ucli.Command {
 			"mur-trace report --last 20 --json\n" +
 			"mur-trace report --since 7d --by capsule",
 		Flags: append(placeFlags(), cli.JSONFlag(), plainFlag(),
-			&ucli.IntFlag{Name: "last", Usage: "only the newest `N` sessions", DefaultText: " "},
+			&ucli.IntFlag{Name: "last", Usage: "only the newest `N` sessions", DefaultText: "all"},
 			&ucli.StringFlag{Name: "since", Usage: "only sessions begun in the last `<n>m|h|d`"},
 			&ucli.StringFlag{Name: "by", Usage: "one report for each capsule, model or exit_status"},
 		),
