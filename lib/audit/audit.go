@@ -13,6 +13,7 @@ import (
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/manifest"
 	"github.com/mur-capsules/mur/lib/names"
+	"github.com/mur-capsules/mur/lib/provenance"
 	"github.com/mur-capsules/mur/lib/store"
 	"github.com/mur-capsules/mur/lib/wasmhost"
 )
@@ -26,6 +27,7 @@ type Project struct {
 	Stores   store.Chain
 	Host     string // platform tag
 	Limits   artifact.Limits
+	Trust    provenance.Trust // what must be signed, and by whom
 }
 
 // Finding is one declared artifact that comes from a store, with every fault
@@ -35,7 +37,8 @@ type Finding struct {
 	Pin    *lockfile.Entry // nil when the lock has none of its version
 	Store  string          // the store that has it; "" when none
 	SHA256 string
-	Faults []error // each with its code
+	Signed []string // ids of the trusted keys that signed it
+	Faults []error  // each with its code
 }
 
 // Run looks at every artifact the manifest takes from a store, in its order, and
@@ -82,6 +85,10 @@ func (p Project) one(ctx context.Context, e manifest.Entry, warn func(diag.Warni
 		if err := store.CheckHash(pin, found.SHA256, p.Host); err != nil {
 			f.Faults = append(f.Faults, err)
 		}
+	}
+	subject := provenance.Subject{Name: ref.String(), SHA256: found.SHA256}
+	if f.Signed, err = p.Trust.Check(ctx, p.Trust.Artifacts, found.Attestations, subject); err != nil {
+		f.Faults = append(f.Faults, err)
 	}
 	it, err := store.NewItem(found.Bytes, ref, p.Host, p.Limits, ref.String())
 	if err != nil {

@@ -15,10 +15,26 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/manifest"
+	"github.com/mur-capsules/mur/lib/provenance"
 	"github.com/mur-capsules/mur/lib/store"
 	"github.com/mur-capsules/mur/lib/store/layout"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
+
+// Subject is what a signature of the bundle is about.
+func (b *Bundle) Subject() provenance.Subject {
+	return provenance.Subject{Name: "local/" + b.Name + "@" + b.Version, SHA256: hexOf(b.Digest)}
+}
+
+// Check tells which trusted keys signed the bundle, and fails when a signature is
+// demanded and there is none (ART-217).
+func (b *Bundle) Check(ctx context.Context, t provenance.Trust) ([]string, error) {
+	var envelopes [][]byte
+	for _, a := range b.About {
+		envelopes = append(envelopes, a.Layer(0))
+	}
+	return t.Check(ctx, t.Bundles, envelopes, b.Subject())
+}
 
 func sorted(files []File) []File {
 	out := slices.Clone(files)

@@ -51,8 +51,38 @@ type Config struct {
 	MaxConcurrent       int64 // 0 refuses every delegation
 	HostPaths           []string
 	Registry            Registry
+	Trust               Trust
 
 	credentials map[string]manifest.Secret // none is empty
+}
+
+// The words of Trust.Require, each demanding what those before it do.
+const (
+	RequireNone    = "none"
+	RequireBundles = "bundles"
+	RequireAll     = "all" // bundles, and artifacts of stores
+)
+
+// Trust says whose signatures count and what must have one (MAN-316, MAN-317).
+type Trust struct {
+	Require string   // none, bundles or all
+	Keys    []string // files of public keys, absolute
+}
+
+// Artifacts reports whether artifacts of stores must be signed.
+func (t Trust) Artifacts() bool { return t.Require == RequireAll }
+
+// Bundles reports whether bundles must be signed.
+func (t Trust) Bundles() bool { return t.Require == RequireBundles || t.Require == RequireAll }
+
+var requireWords = []string{RequireNone, RequireBundles, RequireAll}
+
+// stronger is the word that demands more.
+func stronger(a, b string) string {
+	if slices.Index(requireWords, b) > slices.Index(requireWords, a) {
+		return b
+	}
+	return a
 }
 
 // Registry says where artifacts come from.
@@ -152,6 +182,13 @@ func merge(c Config, global, project file) (Config, []diag.Warning) {
 			c.Registry.Sources = append(c.Registry.Sources, s)
 		}
 	}
+	c.Trust.Require = stronger(stronger(RequireNone, global.trust.Require), project.trust.Require)
+	for _, k := range global.trust.Keys {
+		if !filepath.IsAbs(k) {
+			k = filepath.Join(filepath.Dir(c.GlobalFile), k)
+		}
+		c.Trust.Keys = append(c.Trust.Keys, k)
+	}
 	return c, ignored(project)
 }
 
@@ -169,6 +206,9 @@ func ignored(project file) []diag.Warning {
 	}
 	if project.hostPaths != nil {
 		add("host_paths")
+	}
+	if project.trust.Keys != nil {
+		add("trust.keys")
 	}
 	if project.maxDepth != nil {
 		add("spawn.max_depth")

@@ -20,10 +20,11 @@ var dialect = strictyaml.Dialect{
 
 // The keys in declared order. inference and beta belong to other tools (MAN-286).
 var (
-	topKeys      = []string{"containment", "spend", "spawn", "credentials", "host_paths", "registry", "inference", "beta"}
+	topKeys      = []string{"containment", "spend", "spawn", "credentials", "host_paths", "registry", "trust", "inference", "beta"}
 	spendKeys    = []string{"machine_tokens_per_day", "tree_tokens"}
 	spawnKeys    = []string{"max_depth", "max_concurrent"}
 	registryKeys = []string{"default", "index_url", "sources"}
+	trustKeys    = []string{"require", "keys"}
 	sourceKeys   = []string{"name", "type", "repo", "token"}
 )
 
@@ -36,6 +37,7 @@ type file struct {
 	credentials               []credential // empty ones dropped
 	hostPaths                 []string
 	registry                  Registry
+	trust                     Trust
 }
 
 type credential struct {
@@ -71,6 +73,9 @@ func parse(path string, data []byte) (file, []diag.Warning, error) {
 	out.credentials = credentials(d, top)
 	out.hostPaths = top.Texts("host_paths")
 	out.registry = registry(d, top)
+	if b := top.Sub("trust", trustKeys); b != nil {
+		out.trust = Trust{Require: b.Word("require", RequireNone, RequireBundles, RequireAll), Keys: b.Texts("keys")}
+	}
 	warnings, _ := d.Finish()
 	if err := d.Err(); err != nil {
 		return file{}, warnings, err

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,8 +21,9 @@ import (
 // Files of a version directory beside the archive, and those of a write in
 // progress.
 const (
-	hashSuffix  = ".sha256"
-	metaSuffix  = ".meta.json"
+	hashSuffix = ".sha256"
+	metaSuffix = ".meta.json"
+
 	guardName   = ".guard"
 	journalName = ".write.json"
 	oldPrefix   = ".old."
@@ -36,7 +38,16 @@ type Item struct {
 	SHA256   string
 	Archive  *artifact.Archive
 	Manifest *manifest.Artifact
+
+	Attestations [][]byte // DSSE envelopes to be stored beside it (ART-215)
 }
+
+// SignatureSuffix ends the name of the file of attestations beside an archive: in
+// a store in place of .mur.zip, elsewhere after it.
+const SignatureSuffix = ".sig.jsonl"
+
+// maxSignatures bounds the file of an artifact's attestations in bytes.
+const maxSignatures = 32 << 20
 
 // NewItem reads an archive for the store. scope is where it will be known; the
 // bare name in its manifest must equal want.Full.Name and its version
@@ -133,11 +144,16 @@ func (s *Store) Put(ctx context.Context, it *Item, overwrite bool) (string, erro
 			}
 		}
 	}
-	err = writeAll(dir, []content{
+	files := []content{
 		{stem + artifact.Suffix, it.Bytes},
 		{stem + hashSuffix, []byte(it.SHA256 + "\n")},
 		{stem + metaSuffix, append(meta, '\n')},
-	})
+	}
+	// What was signed about other bytes goes with them.
+	if _, err := dir.Stat(stem + SignatureSuffix); err == nil || len(it.Attestations) > 0 {
+		files = append(files, content{stem + SignatureSuffix, append(bytes.Join(it.Attestations, []byte("\n")), '\n')})
+	}
+	err = writeAll(dir, files)
 	return dir.Join(stem + artifact.Suffix), s.writeFault(it.Ref, err)
 }
 

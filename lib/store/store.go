@@ -10,6 +10,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -101,6 +102,10 @@ type Found struct {
 	SHA256   string // of Bytes, and equal to the recorded one
 	Bytes    []byte
 	Archive  *artifact.Archive
+
+	// Attestations are the DSSE envelopes stored beside it; nobody has verified
+	// them (ART-215).
+	Attestations [][]byte
 }
 
 // NotFoundError says that places were asked and none has the artifact.
@@ -312,10 +317,37 @@ func (v *version) read(ref artifact.Ref, tag string, limits artifact.Limits) (*F
 			About(ref.Subject()).Name("name@version", ref.String()).Name("record", v.root.Join(stem+hashSuffix)).
 			Name("expected", want).Name("actual", f.SHA256)
 	}
+	if f.Attestations, err = v.attestations(stem); err != nil {
+		return nil, err
+	}
 	if f.Archive, err = artifact.Open(data, limits); err != nil {
 		return nil, artifact.Fault(ref.String(), err)
 	}
 	return f, nil
+}
+
+// attestations reads what is signed about a stem's archive, nothing where no such
+// file is.
+func (v *version) attestations(stem string) ([][]byte, error) {
+	data, err := v.readFile(stem+SignatureSuffix, maxSignatures)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Envelopes(data), nil
+}
+
+// Envelopes splits the bytes of a file of attestations, one in each line.
+func Envelopes(data []byte) [][]byte {
+	var out [][]byte
+	for line := range bytes.Lines(data) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			out = append(out, bytes.Clone(line))
+		}
+	}
+	return out
 }
 
 func (v *version) readFile(name string, limit int64) ([]byte, error) {

@@ -52,6 +52,9 @@ func (a Address) At(digest string) Address {
 	return a
 }
 
+// Bare is the address without tag and digest.
+func (a Address) Bare() Address { return Address{Registry: a.Registry, Repository: a.Repository} }
+
 // Name is the artifact's name.
 func (a Address) Name() string { return a.Repository[strings.LastIndex(a.Repository, "/")+1:] }
 

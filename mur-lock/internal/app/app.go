@@ -13,6 +13,7 @@ import (
 	"github.com/mur-capsules/mur/lib/config"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/names"
+	"github.com/mur-capsules/mur/lib/provenance"
 	"github.com/mur-capsules/mur/lib/store/remote"
 
 	"github.com/mur-capsules/mur/mur-lock/internal/project"
@@ -33,6 +34,7 @@ func Run(ctx context.Context, env cli.Env) int {
 			packCommand(env), publishCommand(env), installCommand(env),
 			verifyCommand(env), pinCommand(env), unpinCommand(env), listCommand(env), precompileCommand(env),
 			diffCommand(env), pruneCommand(env), bundleCommand(env),
+			signCommand(env), keyCommand(env),
 		},
 	}
 	return cli.Run(ctx, env, a)
@@ -60,7 +62,8 @@ func run(env cli.Env, c *ucli.Context, do func(p *project.Places, warn func(diag
 	return inPhase(c, rep.Err())
 }
 
-// openRemote opens what config.yaml names.
+// openRemote opens what config.yaml names: the sources, and in p whose signatures
+// count.
 func openRemote(env cli.Env, p *project.Places, warn func(diag.Warning)) (*remote.Remote, error) {
 	cfg, warnings, err := config.Load(p.Home, env.Dir)
 	for _, w := range warnings {
@@ -69,8 +72,11 @@ func openRemote(env cli.Env, p *project.Places, warn func(diag.Warning)) (*remot
 	if err != nil {
 		return nil, err
 	}
+	if p.Trust, err = provenance.Open(cfg.Trust.Artifacts(), cfg.Trust.Bundles(), cfg.Trust.Keys); err != nil {
+		return nil, err
+	}
 	return remote.Open(cfg.Registry, remote.Options{
-		Environ: env.Environ, Limits: p.Limits, UserAgent: "mur-lock/" + cli.Version,
+		Environ: env.Environ, Limits: p.Limits, UserAgent: "mur-lock/" + cli.Version, Attested: p.Trust.Wanted(),
 	}), nil
 }
 

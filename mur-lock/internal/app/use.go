@@ -63,6 +63,9 @@ func verifyCommand(env cli.Env) *ucli.Command {
 				if err := atMost(c, 0); err != nil {
 					return report.Report{}, err
 				}
+				if _, err := openRemote(env, p, warn); err != nil {
+					return report.Report{}, err
+				}
 				return pins.Verify(c.Context, p, warn)
 			})
 		},

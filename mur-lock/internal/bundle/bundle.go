@@ -115,9 +115,7 @@ func push(ctx context.Context, b *bundle.Bundle, o Options) (string, error) {
 		return "", err
 	}
 	for _, x := range b.About {
-		bare := to
-		bare.Tag = ""
-		if err := o.Client.Push(ctx, bare, x, nil); err != nil {
+		if err := o.Client.Push(ctx, to.Bare(), x, nil); err != nil {
 			return "", errors.Join(fmt.Errorf("%s is pushed, and what is signed about it is not", to), err)
 		}
 	}

@@ -11,9 +11,12 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/names"
+	"github.com/mur-capsules/mur/lib/provenance"
 	"github.com/mur-capsules/mur/lib/store"
 	"github.com/mur-capsules/mur/lib/store/source"
 	"github.com/mur-capsules/mur/lib/workfs"
+
+	"github.com/mur-capsules/mur/mur-lock/internal/project"
 )
 
 // fetched is an artifact that was found, and what has to happen to it.
@@ -57,6 +60,9 @@ func (in *installer) fromPath(path string) (fetched, error) {
 		return fetched{}, workfs.Fault(err, "cannot read the archive")
 	}
 	it, err := store.NewItem(data, artifact.Ref{Full: names.Full{Scope: in.scope}}, in.Host, in.Limits, abs)
+	if err == nil {
+		it.Attestations, err = project.Beside(abs)
+	}
 	return fetched{item: it}, err
 }
 
@@ -64,15 +70,15 @@ func (in *installer) fromPath(path string) (fetched, error) {
 // when no store has it, or none the bytes the lock pins.
 func (in *installer) byVersion(ctx context.Context, ref artifact.Ref) (fetched, error) {
 	found, pinned, err := in.fromStores(ctx, ref)
-	if err == nil && pinned || ctx.Err() != nil || len(in.remote.Sources.For(ref.Full.Scope)) == 0 {
+	if err == nil && pinned && in.signed(ctx, found.item) || ctx.Err() != nil || len(in.remote.Sources.For(ref.Full.Scope)) == 0 {
 		return found, err
 	}
 	got, serr := in.fromSources(ctx, source.Want{Name: ref.Full, Version: ref.Version, Platform: in.Host})
 	switch {
-	case serr == nil && (err != nil || in.isPinned(ref, got.item.SHA256)):
+	case serr == nil && (err != nil || in.isPinned(ref, got.item.SHA256) && in.signed(ctx, got.item)):
 		return got, nil
 	case err == nil:
-		return found, nil // it will be seen to conflict with the pin
+		return found, nil // it will be seen to conflict with the pin, or to lack a signature
 	case ctx.Err() != nil:
 		return fetched{}, context.Cause(ctx)
 	}
@@ -120,6 +126,7 @@ func (in *installer) read(got source.Got, want source.Want) (fetched, error) {
 	if err := source.CheckInner(want, it.Ref.Version, got.From); err != nil {
 		return fetched{}, err
 	}
+	it.Attestations = got.Attestations
 	return fetched{item: it, ownerID: got.OwnerID, from: got.From}, nil
 }
 
@@ -204,7 +211,14 @@ func (in *installer) fromStores(ctx context.Context, ref artifact.Ref) (f fetche
 	if err != nil {
 		return fetched{}, false, err
 	}
+	it.Attestations = best.found.Attestations
 	return fetched{item: it, stored: best.target && it.Platform == best.found.Platform}, in.isPinned(ref, it.SHA256), nil
+}
+
+// signed tells whether an artifact has the signature that is demanded, if any is.
+func (in *installer) signed(ctx context.Context, it *store.Item) bool {
+	_, err := in.Trust.Check(ctx, in.Trust.Artifacts, it.Attestations, provenance.Subject{Name: it.Ref.String(), SHA256: it.SHA256})
+	return err == nil
 }
 
 // isPinned tells whether the lock has this hash for a reference, or none.

@@ -11,6 +11,7 @@ import (
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
+	"github.com/mur-capsules/mur/lib/provenance"
 	"github.com/mur-capsules/mur/lib/store"
 	"github.com/mur-capsules/mur/lib/store/remote"
 	"github.com/mur-capsules/mur/lib/store/source"
@@ -76,7 +77,7 @@ func newInstaller(p *project.Places, o Options) (*installer, error) {
 	}
 	in := &installer{
 		Places: p, scope: o.Scope, target: p.Global, sources: p.Chain(),
-		remote: o.Remote, progress: o.Progress, warn: o.Warn,
+		remote: o.Remote, progress: o.Progress, warn: o.Warn, attested: p.Trust.Wanted(),
 	}
 	if o.Precompile {
 		in.kept = store.OpenCompiled(p.Home, "")
@@ -176,7 +177,7 @@ func (in *installer) fetchAll(ctx context.Context, requests []request, finish fu
 // finish stores and pins one artifact.
 func (in *installer) finish(ctx context.Context, r request, f fetched) report.Row {
 	if f.bundle != nil {
-		return in.shelve(f)
+		return in.shelve(ctx, f)
 	}
 	it := f.item
 	row := report.Row{
@@ -184,6 +185,11 @@ func (in *installer) finish(ctx context.Context, r request, f fetched) report.Ro
 		Store: in.target.Label(), Outcome: report.Installed, Source: f.from,
 	}
 	if err := project.CheckNativePlatform(it); err != nil {
+		return row.Fail(err)
+	}
+	var err error
+	subject := provenance.Subject{Name: it.Ref.String(), SHA256: it.SHA256}
+	if row.SignedBy, err = in.Trust.Check(ctx, in.Trust.Artifacts, it.Attestations, subject); err != nil {
 		return row.Fail(err)
 	}
 	entry := store.Pin(it.Ref, it.SHA256, it.Manifest.Kind, it.Platform)

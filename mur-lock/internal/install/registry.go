@@ -76,11 +76,15 @@ func (in *installer) fromRelease(ctx context.Context, req artifact.Request) ([]f
 }
 
 // shelve keeps a bundle in the murmur home, whatever project there is.
-func (in *installer) shelve(f fetched) report.Row {
+func (in *installer) shelve(ctx context.Context, f fetched) report.Row {
 	b := f.bundle
 	row := report.Row{
 		Name: b.Name, Version: b.Version, SHA256: strings.TrimPrefix(b.Digest, layout.Prefix),
 		Outcome: report.Installed, Digest: b.Digest, Source: f.from,
+	}
+	var err error
+	if row.SignedBy, err = b.Check(ctx, in.Trust); err != nil {
+		return row.Fail(err)
 	}
 	if err := bundle.ShelfOf(in.Home).Put(b, f.asked); err != nil {
 		return row.Fail(err)

@@ -61,6 +61,9 @@ func Publish(ctx context.Context, p *project.Places, o PublishOptions) (report.R
 	if err := project.CheckNativePlatform(it); err != nil {
 		return report.Row{}, err
 	}
+	if it.Attestations, err = project.Beside(path); err != nil {
+		return report.Row{}, err
+	}
 	if o.Registry != nil {
 		return o.Registry.push(ctx, it)
 	}
@@ -96,6 +99,15 @@ func (r *Registry) push(ctx context.Context, it *store.Item) (report.Row, error)
 		return row, err
 	}
 	row.Source = to.At(content.Digest).String()
+	for _, envelope := range it.Attestations {
+		about, err := oci.Attestation(envelope, content.Describe())
+		if err != nil {
+			return row, err
+		}
+		if err := r.Client.Push(ctx, to.Bare(), about, nil); err != nil {
+			return row, fmt.Errorf("%s is published, and what is signed about it is not: %w", row.Source, err)
+		}
+	}
 	row.Text = fmt.Sprintf("published %s%s as %s (sha256 %s)", it.Ref, project.ForPlatform(it.Platform), row.Source, it.SHA256)
 	return row, nil
 }

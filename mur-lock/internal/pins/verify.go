@@ -26,7 +26,7 @@ func Verify(ctx context.Context, p *project.Places, warn func(diag.Warning)) (re
 	if err != nil {
 		return report.Report{}, err
 	}
-	findings, err := audit.Run(ctx, audit.Project{Manifest: m, Lock: lock, LockPath: p.LockPath(), Stores: p.Chain(), Host: p.Host, Limits: p.Limits}, warn)
+	findings, err := audit.Run(ctx, audit.Project{Manifest: m, Lock: lock, LockPath: p.LockPath(), Stores: p.Chain(), Host: p.Host, Limits: p.Limits, Trust: p.Trust}, warn)
 	var rep report.Report
 	for _, f := range findings {
 		rep.Rows = append(rep.Rows, row(f))
@@ -35,7 +35,7 @@ func Verify(ctx context.Context, p *project.Places, warn func(diag.Warning)) (re
 }
 
 func row(f audit.Finding) report.Row {
-	r := report.Row{Name: f.Ref.Full.String(), Version: f.Ref.Version, Outcome: report.Verified, SHA256: f.SHA256, Store: f.Store}
+	r := report.Row{SignedBy: f.Signed, Name: f.Ref.Full.String(), Version: f.Ref.Version, Outcome: report.Verified, SHA256: f.SHA256, Store: f.Store}
 	if f.Pin != nil {
 		r = r.From(f.Pin.Origin)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/manifest"
+	"github.com/mur-capsules/mur/lib/provenance"
 	"github.com/mur-capsules/mur/lib/store"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
@@ -22,6 +23,7 @@ type Places struct {
 	Host    string // platform tag
 	Limits  artifact.Limits
 	Home    workfs.Home
+	Trust   provenance.Trust // as far as the command read the configuration
 	Project *store.Store
 	Global  *store.Store
 }

@@ -31,6 +31,7 @@ const (
 	NotWASM       Outcome = "not_wasm"
 
 	Bundled Outcome = "bundled"
+	Signed  Outcome = "signed"
 
 	Pruned     Outcome = "pruned"
 	WouldPrune Outcome = "would_prune"
@@ -62,6 +63,7 @@ type Row struct {
 	Platform    string   `json:"platform,omitempty"`
 	Files       []string `json:"files,omitempty"` // packed entries
 	AdoptedFrom string   `json:"adopted_from,omitempty"`
+	SignedBy    []string `json:"signed_by,omitempty"` // ids of trusted keys
 	Reason      string   `json:"reason,omitempty"`
 	Pinned      string   `json:"pinned_version,omitempty"`
 	Bytes       int64    `json:"bytes,omitempty"`

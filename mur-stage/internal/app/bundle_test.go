@@ -10,7 +10,9 @@ import (
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/bundle"
 	"github.com/mur-capsules/mur/lib/manifest"
+	"github.com/mur-capsules/mur/lib/provenance"
 	"github.com/mur-capsules/mur/lib/store"
+	"github.com/mur-capsules/mur/lib/store/oci"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
 
@@ -54,4 +56,40 @@ func shelve(ts *testscript.TestScript, neg bool, args []string) {
 	b, err := bundle.ReadFile(ts.MkAbs(args[0]), bundle.Options{Limits: artifact.LimitsOf(nil), Host: artifact.Host()})
 	ts.Check(err)
 	ts.Check(bundle.ShelfOf(home).Put(b, args[1]))
+}
+
+// signAs signs a bundle's file, or an artifact of a directory's project store, with
+// a fresh key: sign FILE NAME, sign DIR NAME SCOPE/NAME@VERSION. NAME.pub is the
+// key to trust.
+func signAs(ts *testscript.TestScript, neg bool, args []string) {
+	ctx := context.Background()
+	base := ts.MkAbs(args[1])
+	_, err := provenance.MakePair(base)
+	ts.Check(err)
+	key, err := provenance.ReadPrivate(base + ".key")
+	ts.Check(err)
+	limits := artifact.LimitsOf(nil)
+	if len(args) == 3 {
+		ref, err := artifact.ParseRef(args[2])
+		ts.Check(err)
+		s := store.OfProject(ts.MkAbs(args[0]), limits)
+		f, err := s.Resolve(ctx, ref, artifact.Host())
+		ts.Check(err)
+		it, err := store.NewItem(f.Bytes, ref, artifact.Host(), limits, ref.String())
+		ts.Check(err)
+		envelope, err := provenance.Sign(ctx, key, provenance.Subject{Name: ref.String(), SHA256: f.SHA256})
+		ts.Check(err)
+		it.Attestations = append(it.Attestations, envelope)
+		_, err = s.Put(ctx, it, true)
+		ts.Check(err)
+		return
+	}
+	b, err := bundle.ReadFile(ts.MkAbs(args[0]), bundle.Options{Limits: limits, Host: artifact.Host()})
+	ts.Check(err)
+	envelope, err := provenance.Sign(ctx, key, b.Subject())
+	ts.Check(err)
+	about, err := oci.Attestation(envelope, b.Content.Describe())
+	ts.Check(err)
+	b.About = append(b.About, about)
+	ts.Check(b.WriteFile(ts.MkAbs(args[0])))
 }

@@ -186,6 +186,9 @@ func (s *staging) resolve(ctx context.Context, chain store.Chain, e manifest.Ent
 			return staged{}, err
 		}
 	}
+	if err := s.checkSigned(ctx, found); err != nil {
+		return staged{}, err
+	}
 	a := staged{
 		entry: e, store: found.Store, hash: found.SHA256, origin: pin.Origin,
 		archive: session.StagedFile{Path: found.Path, SHA256: found.SHA256, Bytes: int64(len(found.Bytes))},

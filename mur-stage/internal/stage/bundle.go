@@ -6,7 +6,10 @@ import (
 
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/bundle"
+	"github.com/mur-capsules/mur/lib/config"
+	"github.com/mur-capsules/mur/lib/provenance"
 	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/store"
 	"github.com/mur-capsules/mur/lib/store/layout"
 )
 
@@ -25,7 +28,7 @@ func (s *staging) openBundle(ctx context.Context) error {
 	if s.opts.Bundle == "" {
 		return nil
 	}
-	if err := s.findHome(); err != nil {
+	if err := s.readTrust(); err != nil {
 		return err
 	}
 	o := bundle.Options{Limits: artifact.LimitsOf(s.environ), Host: artifact.Host(), Running: s.in.Version}
@@ -41,11 +44,41 @@ func (s *staging) openBundle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, err := b.Check(ctx, *s.trust); err != nil {
+		return err
+	}
 	if b.dir, err = shelf.Unpack(ctx, b.Bundle, o); err != nil {
 		return err
 	}
 	s.bundle = b
 	return nil
+}
+
+// readTrust reads whose signatures count here and what must have one. A second
+// call changes nothing.
+func (s *staging) readTrust() error {
+	if s.trust != nil {
+		return nil
+	}
+	if err := s.findHome(); err != nil {
+		return err
+	}
+	// Its warnings are raised when the configuration is read for good.
+	cfg, _, err := config.Load(s.home, s.in.Dir)
+	if err != nil {
+		return err
+	}
+	t, err := provenance.Open(cfg.Trust.Artifacts(), cfg.Trust.Bundles(), cfg.Trust.Keys)
+	s.trust = &t
+	return err
+}
+
+// checkSigned refuses an artifact of a store without the signature that is
+// demanded. In a bundle the bundle's own stands for all (ART-217).
+func (s *staging) checkSigned(ctx context.Context, found *store.Found) error {
+	demanded := s.trust.Artifacts && s.bundle == nil
+	_, err := s.trust.Check(ctx, demanded, found.Attestations, provenance.Subject{Name: found.Ref.String(), SHA256: found.SHA256})
+	return err
 }
 
 // bundleMember names the bundle in the document, nil without one.

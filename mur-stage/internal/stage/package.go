@@ -45,6 +45,12 @@ func (s *staging) openPackage(ctx context.Context) error {
 			In("resolve").About(ref.Subject()).Name("name@version", ref.String()).Name("record", "--capsule-sha256").
 			Name("expected", want).Name("actual", found.SHA256)
 	}
+	if err := s.readTrust(); err != nil {
+		return err
+	}
+	if err := s.checkSigned(ctx, found); err != nil {
+		return err
+	}
 	fi, err := os.Lstat(found.Path)
 	if err != nil {
 		return workfs.Fault(err, "cannot examine the archive of "+ref.String())

@@ -114,6 +114,7 @@ func (s *staging) checks() []step {
 		pure(s.checkOptions), // 1, where it needs the manifest
 		pure(s.findHome),
 		pure(s.findPlaces),       // configuration, work folder, records
+		pure(s.readTrust),        // whose signatures count
 		pure(s.readLock),         // 3
 		pure(s.checkEnvironment), // 5
 		s.checkArtifacts,         // 6, 12

@@ -7,6 +7,7 @@ import (
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/manifest"
 	"github.com/mur-capsules/mur/lib/policy"
+	"github.com/mur-capsules/mur/lib/provenance"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
@@ -23,6 +24,7 @@ type staging struct {
 
 	pkg    *capsulePackage // nil for a project
 	bundle *opened         // nil for a project
+	trust  *provenance.Trust
 
 	// Step 2.
 	file         string // of the manifest, absolute
