@@ -28,7 +28,7 @@ func tailCommand(env cli.Env) *ucli.Command {
 			"mur-trace tail -f --json | mur-trace filter - --type tool_call .tool_name",
 		Flags: append(placeFlags(), cli.JSONFlag(), plainFlag(),
 			&ucli.IntFlag{Name: "n", Usage: "how many `lines`", Value: 10},
-			&ucli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on with each new line"},
+			&ucli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on with each new line", DisableDefaultText: true},
 			&ucli.BoolFlag{Name: "keep", Usage: "follow on after the session has ended", DisableDefaultText: true},
 		),
 		Action: func(c *ucli.Context) error { return runTail(env, c) },
