@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/session/running"
 	"github.com/mur-capsules/mur/lib/trace"
@@ -50,10 +51,9 @@ func (r *recorder) toolCalls() int64 {
 
 // sessionStart is the first line of a script capsule's trace (TRC-13): what the
 // document says, and null or nothing for what belongs to a model.
-func sessionStart(doc *session.Document, callable []string) trace.SessionStart {
+func sessionStart(doc *session.Document, io confine.IOMax, callable []string) trace.SessionStart {
 	grants := doc.EffectiveGrants
-	grants.IOMax.Status = "not-required" // no process is started for a script capsule
-	grants.IOMax.Reason = ""
+	grants.IOMax = io
 	report, _ := json.Marshal(grants) // plain values always encode
 	s := trace.SessionStart{
 		CapsuleName:        doc.Capsule.Name,
@@ -95,8 +95,8 @@ func sessionStart(doc *session.Document, callable []string) trace.SessionStart {
 }
 
 // agentStart is the first line of an agent's trace (TRC-13).
-func agentStart(doc *session.Document, offered []string) trace.SessionStart {
-	s := sessionStart(doc, offered)
+func agentStart(doc *session.Document, io confine.IOMax, offered []string) trace.SessionStart {
+	s := sessionStart(doc, io, offered)
 	inf := doc.Inference
 	s.Kind, s.Model, s.MaxTurns = session.KindAgent, &inf.Model, inf.MaxTurns
 	s.MaxSessionTokens, s.MachineTokensPerDay = doc.Spend.MaxSessionTokens, doc.Spend.MachineTokensPerDay

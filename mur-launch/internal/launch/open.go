@@ -32,6 +32,7 @@ type launching struct {
 	trace   *recorder
 	fail    context.CancelCauseFunc // set while a capsule runs
 	agency  *agency                 // nil for a script capsule
+	procs   *processes              // nil when the session can start none
 }
 
 // open proves that the session can be run as it was staged and holds its
@@ -77,7 +78,10 @@ func (l *launching) openRest(ctx context.Context) (err error) {
 	if err = ctx.Err(); err != nil {
 		return err
 	}
-	return l.place(l.opt.Inputs)
+	if err = l.place(l.opt.Inputs); err != nil {
+		return err
+	}
+	return l.openProcesses(ctx)
 }
 
 // sameHost takes a fresh reading of the host and compares it with the staged
@@ -115,11 +119,11 @@ func (l *launching) begin() error {
 	if l.agency == nil {
 		owner := log.Owner("")
 		l.trace = &recorder{owner: owner}
-		return owner.Start(sessionStart(l.doc, tools.NewInventory(l.doc).Names()), nil)
+		return owner.Start(sessionStart(l.doc, l.ioMax(), tools.NewInventory(l.doc).Names()), nil)
 	}
 	owner := log.Owner(l.doc.Inference.Transport)
 	l.trace = &recorder{owner: owner}
-	if err := owner.Start(agentStart(l.doc, l.agency.inventory.Names), []byte(l.agency.secrets.Text(l.doc.Inference.SystemPrompt.Text))); err != nil {
+	if err := owner.Start(agentStart(l.doc, l.ioMax(), l.agency.inventory.Names), []byte(l.agency.secrets.Text(l.doc.Inference.SystemPrompt.Text))); err != nil {
 		return err
 	}
 	l.agency.mu.Lock()
@@ -130,6 +134,7 @@ func (l *launching) begin() error {
 
 // close releases what open took.
 func (l *launching) close() {
+	l.closeProcesses()
 	if l.log != nil {
 		_ = l.log.Close()
 	}

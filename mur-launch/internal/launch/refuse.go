@@ -38,7 +38,7 @@ func unserved(doc *session.Document) error {
 	}{
 		{len(doc.Gateways) > 0 && !agent, "gateways"},
 		{len(p.ReadOnly) > 0, "policy.read_only"},
-		{len(p.ShellAllow) > 0, "policy.shell_allow"},
+		{len(p.ShellAllow) > 0 && agent, "policy.shell_allow"},
 		{len(p.SpawnAllow) > 0, "policy.spawn_allow"},
 		{len(p.PeerFetchAllow) > 0, "policy.peer_fetch_allow"},
 		{agent && p.PlanSubmit, "policy.plan_submit"},

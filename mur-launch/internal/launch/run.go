@@ -41,6 +41,7 @@ func (l *launching) run(ctx context.Context) *Outcome {
 	if err := running.Remove(l.home, l.doc.SessionID); err != nil {
 		l.bootstrap("[session] the running record can not be removed: " + err.Error())
 	}
+	l.closeProcesses()
 	if err := session.Remove(l.home, l.doc.SessionID); err != nil {
 		l.bootstrap("[session] the session directory can not be removed: " + err.Error())
 	}
@@ -55,6 +56,7 @@ func (l *launching) script(ctx context.Context, o *Outcome) ending {
 	guest, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	l.fail = stop
+	l.failing(stop)
 	result := &resultFile{records: l.held.Records, fail: stop}
 	err := l.capsule(guest, result)
 	result.Close()
@@ -67,6 +69,7 @@ func (l *launching) tasks(ctx context.Context, o *Outcome) ending {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	l.fail = stop
+	l.failing(stop)
 	out := l.agent(work)
 	o.Result, o.Text = out.Result, out.Text
 	var own *diag.Error
@@ -92,6 +95,7 @@ func (l *launching) capsule(ctx context.Context, result *resultFile) error {
 	defer guests.Close()
 	desk := tools.NewDesk(tools.Options{
 		Document: l.doc, Guests: guests, Folders: folders, Environ: l.environ, Trace: l.trace, Fail: l.fail,
+		Processes: l.commands(),
 	})
 	defer desk.Close()
 
@@ -112,7 +116,7 @@ func (l *launching) capsule(ctx context.Context, result *resultFile) error {
 	err = guest.RunCapsule(ctx, &wasmhost.Instance{
 		Name: l.doc.Capsule.Name, Env: grant.Env, Dirs: dirs, HTTP: http.Of(l.doc.Capsule.Artifact, grant.Network),
 		Stdout: tee{result, stderr}, Stderr: stderr, Limits: grant.Limits,
-		Imports: wasmhost.Imports{Invoke: desk.Invoke, Artifacts: desk.Manager()},
+		Imports: wasmhost.Imports{Invoke: desk.Invoke, Artifacts: desk.Manager(), Shell: desk.Shell()},
 	})
 	if err != nil {
 		return tools.Explain(who, wasmhost.Capsule, shown(err), grant.Limits)

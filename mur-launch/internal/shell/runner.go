@@ -363,34 +363,27 @@ func commandOf(argv []string, script *string) trace.Raw {
 	return raw
 }
 
-// Output is what a script capsule gets of a command (WIT-13). LogPath is relative
-// to the records directory, empty without a log.
-type Output struct {
-	ExitCode       int32
-	Stdout, Stderr string
-	Truncated      bool
-	LogPath        string
-}
-
 // Execute runs an allowed program with an argument list and variables of the
 // call's own, in the foreground (SHL-94, SHL-154). Its trace line is nil when
 // nothing ran. A refusal is an error in mur-shell's words; one for the allow list
-// or the input wraps wasmhost.ErrDenied.
-func (r *Runner) Execute(ctx context.Context, program string, args []string, env [][2]string) (Output, *trace.Shell, error) {
+// wraps wasmhost.ErrDenied.
+func (r *Runner) Execute(ctx context.Context, program string, args []string, env [][2]string) (wasmhost.ShellResult, *trace.Shell, error) {
 	if args == nil {
 		args = []string{}
 	}
 	o, err := r.run(ctx, call{tool: program, args: &args, env: env}, "foreground")
 	switch {
 	case err != nil:
-		return Output{}, nil, err
+		return wasmhost.ShellResult{}, nil, err
 	case o.refused != nil && o.refused.Reason == "not-allowed":
-		return Output{}, nil, fmt.Errorf("%w: %s", wasmhost.ErrDenied, o.refused.Message)
+		return wasmhost.ShellResult{}, nil, fmt.Errorf("%w: %s", wasmhost.ErrDenied, o.refused.Message)
 	case o.refused != nil:
-		return Output{}, nil, errors.New(o.refused.Message)
+		return wasmhost.ShellResult{}, nil, errors.New(o.refused.Message)
 	}
 	d := o.done
-	return Output{
-		ExitCode: int32(d.ExitCode), Stdout: d.Stdout, Stderr: d.Stderr, Truncated: d.Truncated, LogPath: o.log,
-	}, o.line(), nil
+	out := wasmhost.ShellResult{ExitCode: int32(d.ExitCode), Stdout: d.Stdout, Stderr: d.Stderr, Truncated: d.Truncated}
+	if o.log != "" {
+		out.FullOutputPath = &o.log
+	}
+	return out, o.line(), nil
 }

@@ -30,6 +30,7 @@ type Desk struct {
 	gateway func(*session.Artifact, wasmhost.HTTP) wasmhost.HTTP
 	secrets *mask.Set
 	where   func() (turn *int64, task *string)
+	procs   Processes
 }
 
 // Options are what a Desk works with. Environ is the host's environment, of
@@ -48,13 +49,15 @@ type Options struct {
 	Secrets *mask.Set
 	// Where says in which turn and task a call is made; nil is neither.
 	Where func() (turn *int64, task *string)
+	// Processes runs native tools and commands; nil when the session can start none.
+	Processes Processes
 }
 
 // NewDesk makes a Desk. Close it when no call is under way.
 func NewDesk(o Options) *Desk {
 	return &Desk{
 		doc: o.Document, inv: NewInventory(o.Document), guests: o.Guests, folders: o.Folders,
-		environ: o.Environ, trace: o.Trace, fail: o.Fail, gateway: o.Gateway, secrets: o.Secrets, where: o.Where,
+		environ: o.Environ, trace: o.Trace, fail: o.Fail, gateway: o.Gateway, secrets: o.Secrets, where: o.Where, procs: o.Processes,
 	}
 }
 
@@ -118,6 +121,9 @@ func trust(o session.Origin) string {
 
 // runTool runs one call of a tool.
 func (d *Desk) runTool(ctx context.Context, a *session.Artifact, in wasmhost.ToolInput) (wasmhost.ToolResult, error) {
+	if isNative(a) && d.procs != nil {
+		return d.procs.NativeTool(ctx, a.ToolName, in)
+	}
 	return d.Run(ctx, GuestCall{Artifact: a, Input: in})
 }
 

@@ -10,5 +10,6 @@
 // and that each call is one line of the trace whatever became of it.
 //
 // It never reads a manifest to decide anything, never widens a grant that can
-// not be made, and starts no process.
+// not be made, and starts no process: what is no guest is handed to package shell
+// (process.go).
 package tools

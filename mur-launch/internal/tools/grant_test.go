@@ -103,12 +103,12 @@ func TestResolve(t *testing.T) {
 	d.AllowlistedTools = []string{"a", "b", "n"}
 	d.ReservedToolNames = []string{"delegate-task"}
 	inv := NewInventory(d)
-	if got := strings.Join(inv.Names(), " "); got != "a b s" {
-		t.Errorf("names %q, want \"a b s\"", got)
+	if got := strings.Join(inv.Names(), " "); got != "a b n s" {
+		t.Errorf("names %q, want \"a b n s\"", got)
 	}
 	for name, says := range map[string]string{
-		"d": "declares no tool", "h": "declares no tool", "n": "declares no tool", "u": "declares no tool",
-		"": "declares no tool", "local/a": "it declares a, b, s", "delegate-task": "of the agent loop",
+		"d": "declares no tool", "h": "declares no tool", "u": "declares no tool",
+		"": "declares no tool", "local/a": "it declares a, b, n, s", "delegate-task": "of the agent loop",
 	} {
 		if a, err := inv.Resolve(name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: got %v, %v; want an error with %q", name, a, err, says)

@@ -9,8 +9,8 @@ import (
 	"github.com/mur-capsules/mur/lib/wasmhost"
 )
 
-// Inventory is the names a script capsule may call: its declared tools that are
-// guests and its skills (TOL-25, rules 5 and 6).
+// Inventory is the names a script capsule may call: its declared tools, guests and
+// native ones, and its skills (TOL-26).
 type Inventory struct {
 	byName   map[string]*session.Artifact
 	reserved []string
@@ -21,10 +21,10 @@ func NewInventory(d *session.Document) Inventory {
 	inv := Inventory{byName: map[string]*session.Artifact{}, reserved: d.ReservedToolNames}
 	for i := range d.Artifacts {
 		a := &d.Artifacts[i]
-		guest := a.Implementation == session.ImplComponent || a.Implementation == session.ImplCore
+		runs := isNative(a) || a.Implementation == session.ImplComponent || a.Implementation == session.ImplCore
 		switch {
 		case a.Role == "skill":
-		case a.Role == "tool" && guest && slices.Contains(d.AllowlistedTools, a.ToolName):
+		case a.Role == "tool" && runs && slices.Contains(d.AllowlistedTools, a.ToolName):
 		default:
 			continue
 		}

@@ -1,0 +1,272 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mur-capsules/mur/lib/confine"
+	"github.com/mur-capsules/mur/lib/confine/cgroup"
+	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/policy"
+	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/mur-launch/internal/shell"
+	"github.com/mur-capsules/mur/mur-launch/internal/tools"
+)
+
+// processes are what a session has that can start processes: the group they are
+// bounded in, the guard over the work folder, and the mur-shell that runs them
+// (SES section 5.2, steps 4, 5 and 7).
+type processes struct {
+	runner *shell.Runner
+	scope  *cgroup.Scope
+	guard  *shell.Guard
+	io     confine.IOMax
+
+	mu    sync.Mutex
+	fatal error       // the first reason for which the session must end
+	fail  func(error) // ends it; set while a capsule runs
+}
+
+// reachesProcess tells whether a session can start a process (SES-107).
+func reachesProcess(doc *session.Document) bool {
+	return doc.Policy.RunsProcesses() || native(doc)
+}
+
+// openProcesses makes ready what commands need, or refuses the launch. A session
+// that can start no process has nothing of it.
+func (l *launching) openProcesses(ctx context.Context) error {
+	if !reachesProcess(l.doc) {
+		return nil
+	}
+	program, err := shell.Find(l.env.Environ)
+	if err != nil {
+		return err
+	}
+	// Keys may be in this process's memory and environment, which commands of the
+	// same user must not read (CON-118). The host was probed before.
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	p := &processes{io: confine.IOMax{DeclaredBytesPerSec: l.doc.Policy.DeclaredResources.CgroupIOBytesPerSec, Status: "not-required"}}
+	l.procs = p
+	if needsScope(l.doc) {
+		if p.scope, err = makeScope(l.doc); err != nil {
+			return err
+		}
+		l.limitIO()
+	}
+	p.runner, err = shell.Start(ctx, shell.Options{
+		Program: program, Document: l.doc, Environ: l.environ, Scope: p.scope, Variables: variables(l.doc),
+		Session: l.held.Session, Records: l.held.Records, Now: l.env.Now,
+		Note: func(line string) { l.bootstrap("[shell] " + line) }, Over: p.over,
+	})
+	if err != nil {
+		return err
+	}
+	if limit, guarded := workdirLimit(l.doc); guarded {
+		p.guard = shell.Watch(l.held.Work, limit, shell.GuardInterval, func(line string) { l.bootstrap("[shell] " + line) },
+			func(found int64, err error) {
+				p.runner.Latch(found, limit)
+				p.over(err)
+			})
+	}
+	for _, w := range tierWarnings(l.doc, p.scope != nil) {
+		l.warn(w)
+	}
+	return nil
+}
+
+// over ends the session, once: while no capsule runs yet, as soon as one does.
+func (p *processes) over(err error) {
+	p.mu.Lock()
+	if p.fatal == nil {
+		p.fatal = err
+	}
+	fail := p.fail
+	p.mu.Unlock()
+	if fail != nil {
+		fail(err)
+	}
+}
+
+// failing says how the session is ended, now that a capsule runs.
+func (l *launching) failing(fail func(error)) {
+	p := l.procs
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.fail = fail
+	err := p.fatal
+	p.mu.Unlock()
+	if err != nil {
+		fail(err)
+	}
+}
+
+// commands runs what is no guest, nil when the session can start no process.
+func (l *launching) commands() tools.Processes {
+	if l.procs == nil {
+		return nil // and no interface around nothing
+	}
+	return l.procs.runner
+}
+
+// closeProcesses ends every process of the session and removes what bounded them
+// (SES section 5.5, step 10). A second call does nothing.
+func (l *launching) closeProcesses() {
+	p := l.procs
+	if p == nil {
+		return
+	}
+	l.procs = nil
+	if p.guard != nil {
+		p.guard.Stop()
+	}
+	var errs []error
+	if p.runner != nil {
+		errs = append(errs, p.runner.Close())
+	}
+	if p.scope != nil {
+		errs = append(errs, p.scope.Clear())
+	}
+	if err := errors.Join(errs...); err != nil {
+		l.bootstrap("[shell] the session's processes could not be cleared away: " + err.Error())
+	}
+}
+
+// needsScope tells whether the session's processes are bounded as a whole: in
+// every contained session, and in an unconfined one that declares such a limit
+// (CON-177, SES-110).
+func needsScope(doc *session.Document) bool {
+	return runtime.GOOS == "linux" && (!doc.Containment.Unconfined || doc.Policy.DeclaredResources.Cgroup())
+}
+
+// makeScope makes the session's group with its limits; E-RUN-012 says what is
+// missing and how to get it.
+func makeScope(doc *session.Document) (*cgroup.Scope, error) {
+	r, d := doc.Policy.Resources, doc.Policy.DeclaredResources
+	pick := func(value int64, declared *int64) uint64 {
+		if doc.Containment.Unconfined && declared == nil {
+			return 0
+		}
+		return uint64(value)
+	}
+	s, err := cgroup.New(doc.HostProbe.Cgroup, scopeName(doc.SessionID, os.Getpid()), cgroup.Limits{
+		MemoryBytes: pick(r.CgroupMemoryBytes, d.CgroupMemoryBytes), PidsMax: pick(r.CgroupPidsMax, d.CgroupPidsMax),
+		CPUPercent: pick(r.CgroupCPUPercent, d.CgroupCPUPercent),
+	})
+	if err == nil {
+		return s, nil
+	}
+	const delegation = "the controllers memory, pids and cpu, delegated to this user"
+	return nil, diag.Errorf("E-RUN-012", "the session can start processes, and nothing can bound them as a whole: %w", err).
+		Hint("start it in a group of your own: systemd-run --user --scope -p Delegate=yes mur-launch ...").
+		Hint("or have %s; mur-doctor shows which are missing", delegation).
+		Hint("or stage it with capabilities.containment: unconfined, which neither bounds nor confines commands").
+		In("launch").About(diag.Subject{Kind: diag.Host, Name: "cgroup"}).
+		Name("reason", err.Error()).Name("delegation", delegation)
+}
+
+// scopeName is that of CON-185.
+func scopeName(id string, pid int) string {
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return -1
+	}, id)
+	return fmt.Sprintf("murmur-%s-%d-1", plain, pid)
+}
+
+// limitIO bounds the bandwidth of the work folder's device. The scope does without
+// (SES-109, CON-187).
+func (l *launching) limitIO() {
+	p, bytes := l.procs, l.doc.Policy.Resources.CgroupIOBytesPerSec
+	if l.doc.Containment.Unconfined && p.io.DeclaredBytesPerSec == nil {
+		return
+	}
+	var st unix.Stat_t
+	err := unix.Fstat(int(l.held.Work.File().Fd()), &st)
+	if err == nil {
+		err = p.scope.LimitIO(st.Dev, uint64(bytes))
+	}
+	switch {
+	case p.io.DeclaredBytesPerSec == nil:
+	case err == nil:
+		p.io.Status = "enforced"
+	default:
+		p.io.Status, p.io.Reason = "unavailable", err.Error()
+		w := diag.Warningf("W-SEC-021", "resources", "capabilities.resources.cgroup_io_bytes_per_sec = %d does not hold: %v", bytes, err)
+		w.Names = map[string]any{"declared": bytes, "reason": err.Error()}
+		l.warn(w)
+	}
+}
+
+// ioMax says what became of the bandwidth limit, for the trace.
+func (l *launching) ioMax() confine.IOMax {
+	if l.procs == nil {
+		return confine.IOMax{DeclaredBytesPerSec: l.doc.Policy.DeclaredResources.CgroupIOBytesPerSec, Status: "not-required"}
+	}
+	return l.procs.io
+}
+
+// workdirLimit is how large the work folder may grow, if it is watched (CON-28).
+func workdirLimit(doc *session.Document) (int64, bool) {
+	return doc.Policy.Resources.WorkdirMaxBytes, !doc.Containment.Unconfined || doc.Policy.DeclaredResources.WorkdirMaxBytes != nil
+}
+
+// variables are the session's own, for its commands (SHL section 5). Those the
+// document tells of are mur-shell's to set.
+func variables(doc *session.Document) map[string]string {
+	out := map[string]string{}
+	inf := doc.Inference
+	if inf == nil {
+		return out
+	}
+	out["MURMUR_INFERENCE_TRANSPORT"], out["MURMUR_INFERENCE_MODEL"] = inf.Transport, inf.Model
+	if len(inf.Choices) > 0 {
+		c := inf.Choices[0]
+		out["MURMUR_INFERENCE_DRIVER"], out["MURMUR_INFERENCE_MODEL"] = c.Driver, c.Model
+		if c.ConfigJSON != nil {
+			out["MURMUR_INFERENCE_DRIVER_CONFIG"] = *c.ConfigJSON
+		}
+	}
+	return out
+}
+
+// tierWarnings say what holds commands less than people may think (CON-268).
+func tierWarnings(doc *session.Document, bounded bool) []diag.Warning {
+	var out []diag.Warning
+	add := func(code diag.Code, topic, format string, args ...any) {
+		out = append(out, diag.Warningf(code, topic, format, args...))
+	}
+	p, tier := doc.Policy, confine.Tier(doc.Sandbox.AppliedTier)
+	open := doc.Containment.Unconfined || !doc.HostProbe.NetNS
+	switch {
+	case tier == confine.TierNone && doc.Containment.Unconfined:
+		add("W-SEC-001", "containment", "the session is unconfined: its commands run with this user's rights, and nothing but their environment is kept from them")
+	case tier == confine.TierNone:
+		add("W-SEC-001", "containment", "this host has no kernel sandbox, so commands run with this user's rights for as long as it has none: nothing but their environment is kept from them")
+	case tier == confine.TierSeccomp:
+		add("W-SEC-002", "containment", "Landlock can not be used on this host, so what commands read, write and execute is not limited; system calls, privileges and the network are")
+	}
+	if tier == confine.TierNone && open && slices.Contains(p.ShellAllow, "bash") && len(p.NetworkAllow) > 0 {
+		add("W-SEC-003", "containment", "capabilities.shell.allow has bash and nothing here holds it to capabilities.network.allow")
+	}
+	if !bounded && runtime.GOOS != "linux" {
+		add("W-SEC-010", "resources", "this platform has no cgroups, so the cgroup_* fields of capabilities.resources do nothing: no bound on all processes together")
+	}
+	if doc.Kind == session.KindAgent {
+		if w, ok := policy.BackgroundWarning(p, doc.Lifecycle.TaskAcceptance, doc.Lifecycle.AfterTask); ok {
+			out = append(out, w)
+		}
+	}
+	return out
+}
