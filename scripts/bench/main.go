@@ -41,6 +41,9 @@ var figures = []figure{
 	{"P4", warmStage},
 	{"P5", warmPipeline},
 	{"P6", traceReport},
+	{"P7", turn},
+	{"P9", idleMemory},
+	{"P11", firstRequest},
 	{"P12", traceFilter},
 	{"P13", traceAppend},
 }

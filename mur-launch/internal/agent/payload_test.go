@@ -218,26 +218,3 @@ func TestMessageIDsDiffer(t *testing.T) {
 		t.Errorf("ids %q", ids)
 	}
 }
-
-// P7: what a turn costs with a history, all of the loop's own but the disk.
-func BenchmarkTurn(b *testing.B) {
-	counter, err := tokens.Load()
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, n := range []int{200, 2000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			q := newRequests(frame(), counter)
-			var messages []Message
-			for i := range n {
-				messages = append(messages, NewUser(fmt.Sprintf("message %d: %s", i, strings.Repeat("some words of it ", 12)), ""))
-			}
-			q.occupancy(messages)
-			b.ResetTimer()
-			for range b.N {
-				_ = q.payload(messages, "", 0)
-				q.occupancy(messages)
-			}
-		})
-	}
-}
