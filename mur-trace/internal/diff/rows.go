@@ -85,15 +85,17 @@ func row(name string, dir direction, before, after any) Row {
 	if !okb || !oka {
 		return r
 	}
-	if bi, ok := before.(int64); ok {
-		r.Delta = after.(int64) - bi
+	grew := a > b
+	if bi, ok := before.(int64); ok { // exact beyond 2^53
+		ai := after.(int64)
+		r.Delta, grew = ai-bi, ai > bi
 	} else {
 		r.Delta = a - b
 	}
 	if dir == none || same(name, before, after) {
 		return r
 	}
-	if better := "after"; (a > b) == (dir == up) {
+	if better := "after"; grew == (dir == up) {
 		r.Better = &better
 	} else {
 		better = "before"
