@@ -57,7 +57,7 @@ func TestLayout(t *testing.T) {
 		got = append(got, m.Target+" "+mode)
 	}
 	want := []string{"/opt/staged r!", "/usr r", "/etc/ssl r", "/etc/passwd r!", "/etc/group r!", "/etc/resolv.conf r!", WorkerPath + " r!", "/tmp wn!",
-		"/opt/tool r", "/srv/data rn!", "/s/runtime rn!", "/r wn!", "/r/logs rn", "/r/tmp wn!", "/r/home wn!"}
+		"/opt/tool r", "/srv/data rn!", "/s/runtime r!", "/r wn!", "/r/logs rn", "/r/tmp wn!", "/r/home wn!"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

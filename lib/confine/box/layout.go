@@ -89,7 +89,8 @@ func Layout(s Spec, h Host) (mounts []Mount, links map[string]string) {
 		mounts = append(mounts, Mount{Source: p, Noexec: true, Required: true})
 	}
 	if s.Runtime != "" {
-		mounts = append(mounts, Mount{Source: s.Runtime, Noexec: true, Mapped: true, Required: true})
+		// Native tools are started from there.
+		mounts = append(mounts, Mount{Source: s.Runtime, Mapped: true, Required: true})
 	}
 	for _, p := range s.ReadOnly {
 		if h.Exists(p) {

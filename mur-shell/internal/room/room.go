@@ -197,9 +197,10 @@ func (r *Room) openTrees() error {
 		{Path: f.Home, Noexec: p.Noexec, Mapped: mapped},
 	}
 	if r.switches() {
+		// Native tools lie in the runtime directory, and are started from there.
 		for _, d := range append([]string{f.Runtime}, f.ReadOnly...) {
 			if _, err := os.Stat(d); d != "" && err == nil {
-				trees = append(trees, worker.Tree{Path: d, Noexec: true, ReadOnly: true, Mapped: mapped})
+				trees = append(trees, worker.Tree{Path: d, Noexec: d != f.Runtime, ReadOnly: true, Mapped: mapped})
 			}
 		}
 	}
@@ -233,6 +234,9 @@ func (r *Room) openRules() {
 	}
 	for _, rule := range p.Rules {
 		f, err := open(rule.Path, 0)
+		if errors.Is(err, os.ErrNotExist) && rule.Tree == confine.RuntimeDir {
+			continue // a part of the records that this session has not
+		}
 		if err != nil {
 			r.cfg.Note(fmt.Sprintf("grant dropped: %v (%s)", err, rule.Reason))
 			continue

@@ -27,7 +27,55 @@ func call(nr uintptr, v [6]uintptr) syscall.Errno {
 	return errno
 }
 
+// entry makes one call in a forked child, by the usual way, by x32 or by the
+// 32-bit gate.
+func entry(way string, nr uintptr) string {
+	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if errno != 0 {
+		return "clone: " + number(errno)
+	}
+	if pid == 0 {
+		var e syscall.Errno
+		switch way {
+		case "x32":
+			e = call(nr|0x40000000, [6]uintptr{})
+		case "32":
+			if r, _ := gate32(uint32(nr)); r < 0 {
+				e = syscall.Errno(-r)
+			}
+		default:
+			e = call(nr, [6]uintptr{})
+		}
+		unix.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(e), 0, 0)
+	}
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(int(pid), &status, 0, nil); err != nil {
+		return word(err)
+	}
+	if status.Signaled() {
+		return "killed:" + unix.SignalName(status.Signal())
+	}
+	return number(syscall.Errno(status.ExitStatus()))
+}
+
 func init() {
+	// entries WAY NUMBER,...: each call, with zero arguments, in a process of its
+	// own, which the call may end: the answer they have in common, or each once
+	addApart("entries", func(a []string) string {
+		seen := map[string]string{}
+		for n := range strings.SplitSeq(a[1], ",") {
+			v, _ := strconv.Atoi(n)
+			seen[entry(a[0], uintptr(v))] = n
+		}
+		var out []string
+		for w, n := range seen {
+			if len(seen) == 1 {
+				return w
+			}
+			out = append(out, w+" ("+n+")")
+		}
+		return strings.Join(out, ", ")
+	})
 	// call NUMBER ARG...: a system call of this architecture
 	addApart("call", func(a []string) string { v := arguments(a[:1]); return number(call(v[0], arguments(a[1:]))) })
 	// the same by the number of x32

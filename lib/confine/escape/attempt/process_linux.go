@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -97,10 +98,8 @@ func init() {
 
 	add("kill", func(a []string) string { return word(unix.Kill(pid(a[0]), unix.Signal(pid(a[1])))) })
 	addApart("kill-group", func([]string) string { _ = unix.Setpgid(0, 0); return word(unix.Kill(0, unix.SIGKILL)) })
-	add("kill-all", func([]string) string {
-		// SIGURG is ignored by whoever has not asked for it.
-		return word(unix.Kill(-1, unix.SIGURG))
-	})
+	// whether there is any other process it could signal
+	add("kill-all", func([]string) string { return word(unix.Kill(-1, 0)) })
 	add("prlimit", func(a []string) string {
 		_, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, uintptr(pid(a[0])), unix.RLIMIT_NOFILE, 0, 0, 0, 0)
 		return number(errno)
@@ -235,6 +234,15 @@ func init() {
 		}
 		return "ok"
 	})
+	// runs N of PROGRAM ARG... at once, to their ends
+	add("together", func(a []string) string {
+		var wg sync.WaitGroup
+		for range pid(a[0]) {
+			wg.Go(func() { _ = run(nil, a[1:]...) })
+		}
+		wg.Wait()
+		return "ok"
+	})
 	addApart("sleep", func(a []string) string { time.Sleep(time.Duration(pid(a[0])) * time.Millisecond); return "ok" })
 	// touches MEGABYTES of memory, holds it a moment
 	addApart("touch", func(a []string) string {
@@ -266,5 +274,11 @@ func init() {
 			return word(err)
 		}
 		return word(p.Release())
+	})
+	// leaves such a process, and stays
+	add("stray-and-stay", func(a []string) string {
+		answer := try("stray", a)
+		time.Sleep(time.Minute)
+		return answer
 	})
 }
