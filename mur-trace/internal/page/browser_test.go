@@ -215,7 +215,7 @@ func longSession() string {
 			fmt.Fprintf(&s, "call_denied {\"turn\":%d,\"hook_name\":\"guard\",\"target\":\"/usr/bin/curl\",\"reason\":\"curl is not in the list of this task\"}\n", n/4)
 		}
 	}
-	s.WriteString(`tool_call {"turn":499,"task_id":"tsk_1","tool_name":"evil","input":{"path":"</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"},"output":"<!-- <script> needle-in-the-output"}` + "\n")
+	s.WriteString(`tool_call {"turn":499,"task_id":"tsk_1","tool_name":"evil","input":{"path":"</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">","n":12345678901234567890},"output":"<!-- <script> needle-in-the-output"}` + "\n")
 	s.WriteString("inference {\"turn\":500,\"task_id\":\"tsk_1\",\"decision\":\"end_turn\"}\ntask_end\nsession_end\n")
 	return s.String()
 }
@@ -275,6 +275,7 @@ func TestPageInABrowser(t *testing.T) {
 	if in := b.eval(`document.querySelector("pre[data-part=input]").textContent`).(string); !strings.Contains(in, "</script><script>document.title='owned'") {
 		t.Errorf("the input is shown as %q", in)
 	}
+	b.want(`document.querySelector("pre[data-part=input]").textContent.includes('"n": 12345678901234567890')`, true)
 	b.want(`document.title.includes("owned")`, false)
 	b.want(`[...document.querySelectorAll(".chain button")].map(b => b.textContent.split("  ")[0]).join(">")`, "session start>task start>turn>tool call")
 	b.key("Enter", "\r")

@@ -1,6 +1,9 @@
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  // Numbers beyond 2^53 keep their digits where the browser can.
+  const text = document.getElementById("data").textContent;
+  const exact = (key, v, from) => typeof v === "number" && from?.source && String(v) !== from.source ? JSON.rawJSON(from.source) : v;
+  const data = JSON.rawJSON && /[:[,]-?\d{16}/.test(text) ? JSON.parse(text, exact) : JSON.parse(text);
   const events = data.events;
   const byID = new Map(events.map((e, i) => [e.event_id, i]));
   const $ = (id) => document.getElementById(id);
