@@ -69,7 +69,7 @@ func cut(s string, limit int) string {
 // fill sets the fields of a session_start that follow from others (TRC-17).
 func (e *SessionStart) fill(mode Capture, prompt []byte) error {
 	e.Capture = mode
-	if prompt != nil {
+	if len(prompt) > 0 {
 		e.SystemPromptSHA256 = new(hexSum(prompt))
 	}
 	var g struct {

@@ -115,11 +115,14 @@ func TestTurnWithoutAllMessagesIsRefused(t *testing.T) {
 func TestStartFollowsTheScopeReport(t *testing.T) {
 	s := newSession(t, Meta)
 	err := s.own.Start(SessionStart{ContainmentAchieved: "sealed", WorkdirExec: false, UsernsGrant: new("withheld"),
-		EffectiveGrants: Raw(`{"declared_containment":"advisory","achieved_containment":"advisory","workdir_exec":true,"userns_grant":null}`)}, nil)
+		EffectiveGrants: Raw(`{"declared_containment":"advisory","achieved_containment":"advisory","workdir_exec":true,"userns_grant":null}`)}, []byte{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := s.lines()[0]
+	if m["system_prompt_sha256"] != nil {
+		t.Errorf("no prompt has the hash %v", m["system_prompt_sha256"])
+	}
 	if m["containment_declared"] != "advisory" || m["containment_achieved"] != "advisory" || m["workdir_exec"] != true || m["userns_grant"] != nil {
 		t.Fatalf("%v", m)
 	}

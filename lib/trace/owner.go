@@ -33,13 +33,13 @@ func (l *Log) Owner(transport string) *Owner {
 var tolerated = map[Type]bool{"compaction": true, "compaction_declined": true, "context_seed": true, "retention": true}
 
 // Start writes session_start, the first line, and under capture content stores
-// the resolved system prompt (nil for none). The containment fields, the hash
+// the resolved system prompt (empty for none). The containment fields, the hash
 // of the prompt and the capture mode are filled in here.
 func (o *Owner) Start(e SessionStart, systemPrompt []byte) error {
 	if err := e.fill(o.log.opt.Capture, systemPrompt); err != nil {
 		return runFailed(err)
 	}
-	if o.log.opt.Capture == Content && systemPrompt != nil {
+	if o.log.opt.Capture == Content && len(systemPrompt) > 0 {
 		if _, err := o.log.StoreBlob(systemPrompt); err != nil {
 			return runFailed(err)
 		}
