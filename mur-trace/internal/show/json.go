@@ -74,18 +74,19 @@ func orNull(s string) *string {
 	return &s
 }
 
-// A column is one key of a row that stands in the trace as it is printed.
+// A column is one key of a row that stands in the trace as it is printed, and
+// what is printed for an event without it.
 type column struct{ key, absent string }
 
-func columns(keys string) []column {
+// columns reads names; one that ends in [] is a list.
+func columns(names string) []column {
 	var out []column
-	for _, k := range strings.Fields(keys) {
-		absent := "null"
-		if k, ok := strings.CutSuffix(k, "[]"); ok {
-			out = append(out, column{k, "[]"})
-			continue
+	for _, n := range strings.Fields(names) {
+		if key, list := strings.CutSuffix(n, "[]"); list {
+			out = append(out, column{key, "[]"})
+		} else {
+			out = append(out, column{n, "null"})
 		}
-		out = append(out, column{k, absent})
 	}
 	return out
 }
