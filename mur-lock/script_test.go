@@ -29,6 +29,7 @@ func TestScripts(t *testing.T) {
 			"replace": replace,
 
 			"mkcomponent": mkcomponent,
+			"mkcore":      mkcore,
 		},
 	})
 }
@@ -75,6 +76,13 @@ func replace(ts *testscript.TestScript, neg bool, args []string) {
 func mkcomponent(ts *testscript.TestScript, neg bool, args []string) {
 	export := "\x01\x00" + string(rune(len(args[1]))) + args[1] + "\x05\x00\x00"
 	wasm := "\x00asm\x0d\x00\x01\x00\x0b" + string(rune(len(export))) + export
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(wasm), 0o644))
+}
+
+// mkcore makes the smallest core module that can be a guest: mkcore <path>.
+func mkcore(ts *testscript.TestScript, neg bool, args []string) {
+	wasm := "\x00asm\x01\x00\x00\x00" + "\x01\x04\x01\x60\x00\x00" + "\x03\x02\x01\x00" + "\x05\x03\x01\x00\x01" +
+		"\x07\x13\x02\x06memory\x02\x00\x06_start\x00\x00" + "\x0a\x04\x01\x02\x00\x0b"
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(wasm), 0o644))
 }
 
