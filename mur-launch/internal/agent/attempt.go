@@ -328,6 +328,11 @@ func (a *attempt) failed(f *failure) *Outcome {
 // canceled ends the attempt; phase is the wait that saw the cancel (AGT-186,
 // AGT-187).
 func (a *attempt) canceled(phase string) *Outcome {
+	if a.Fatal != nil {
+		if err := a.Fatal(); err != nil {
+			return a.fatal(err) // what ended the session is why everything was cancelled
+		}
+	}
 	out := &Outcome{Status: Canceled, Result: canceledMessage, Reason: "the task was canceled"}
 	if a.task.ID == "" {
 		return out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -30,6 +31,12 @@ type agency struct {
 	inventory dispatch.Inventory
 	task      []byte // of --task, nil for none
 
+	guests  *tools.Guests
+	counter tokens.Counter
+	counts  error          // why it counts bytes
+	warm    sync.WaitGroup // what runs beside the launch
+	settled sync.Once
+
 	mu      sync.Mutex
 	changes trace.Appender // where credentials report; set once the trace is open
 	warned  map[string]bool
@@ -37,17 +44,35 @@ type agency struct {
 	current string // the running task's id
 }
 
+// startAgent begins what takes longest before the first request, beside all else:
+// loading the driver's code, and the vocabulary. A driver that can not be loaded
+// is told of by its first call.
+func (l *launching) startAgent(ctx context.Context) {
+	a := &agency{
+		secrets: &mask.Set{}, gateways: map[string]*model.Gateway{}, warned: map[string]bool{}, guests: tools.NewGuests(l.source),
+	}
+	l.agency = a
+	a.warm.Go(func() { a.counter, a.counts = tokens.Load() })
+	for i := range l.doc.Artifacts {
+		if art := &l.doc.Artifacts[i]; art.Name == l.doc.Inference.Choices[0].Driver {
+			a.driver = art
+			a.warm.Go(func() { _, _ = a.guests.Artifact(ctx, art) })
+		}
+	}
+}
+
+// settle gives back, once, what was needed to start: a form is several times
+// what is kept of it.
+func (a *agency) settle() {
+	a.settled.Do(func() { a.warm.Go(debug.FreeOSMemory) })
+}
+
 // openAgent reads the keys and what the model will be offered, so that what is
 // missing refuses the launch (SES section 5.2, step 1).
 func (l *launching) openAgent() error {
-	d := l.doc
-	a := &agency{secrets: &mask.Set{}, gateways: map[string]*model.Gateway{}, warned: map[string]bool{}}
-	l.agency = a
+	d, a := l.doc, l.agency
 	for i := range d.Artifacts {
 		art := &d.Artifacts[i]
-		if art.Name == d.Inference.Choices[0].Driver {
-			a.driver = art
-		}
 		if art.Gateway == nil {
 			continue
 		}
@@ -133,6 +158,8 @@ func (a *agency) where() (*int64, *string) {
 }
 
 func (a *agency) close() {
+	a.warm.Wait()
+	_ = a.guests.Close()
 	for _, g := range a.gateways {
 		g.Close()
 	}
@@ -145,11 +172,8 @@ func (a *agency) close() {
 // attempt works with is put together here and nowhere else.
 func (l *launching) agent(ctx context.Context) loop.Outcome {
 	a := l.agency
-	guests := tools.NewGuests(l.source)
-	defer guests.Close()
-	counter := l.warmUp(ctx, guests)
 	desk := tools.NewDesk(tools.Options{
-		Document: l.doc, Guests: guests, Environ: l.environ, Trace: l.trace, Fail: l.fail,
+		Document: l.doc, Guests: a.guests, Environ: l.environ, Trace: l.trace, Fail: l.fail,
 		Folders: tools.Folders{Work: l.held.Work, Runtime: l.held.Runtime, Records: l.held.Records, Home: l.homeDir},
 		Gateway: func(art *session.Artifact, base wasmhost.HTTP) wasmhost.HTTP {
 			return a.gateways[art.Name].Before(base, nil, nil)
@@ -164,6 +188,12 @@ func (l *launching) agent(ctx context.Context) loop.Outcome {
 	if err := l.taskInput(); err != nil {
 		return l.broken(err)
 	}
+	a.warm.Wait()
+	l.bootstrap("tools: " + string(a.inventory.JSON))
+	l.bootstrap("tokens are counted by " + a.counter.Name())
+	if a.counts != nil {
+		l.report("tokens are counted as a quarter of the bytes: " + a.counts.Error())
+	}
 	show := newTerminal(l.opt.Stream, l.env.Stderr, a.secrets)
 	defer show.close()
 	meter := spend.NewMeter(l.doc.Spend.MaxSessionTokens, a.ledger, func(err error) { l.report("the spend ledger: " + err.Error()) })
@@ -176,13 +206,36 @@ func (l *launching) agent(ctx context.Context) loop.Outcome {
 			System: a.secrets.Text(agent.System(l.doc)), Tools: a.secrets.Line(a.inventory.JSON),
 		},
 		Parts: agent.Parts{
-			Model: driver, Spend: meter, Trace: l.trace, Sink: sink{show, a}, Counter: counter(), Mask: a.secrets.Text,
+			Model: driver, Spend: meter, Trace: l.trace, Sink: sink{show, a}, Counter: a.counter, Mask: a.secrets.Text,
 			Desk: dispatch.New(dispatch.Options{
-				Document: l.doc, Inventory: a.inventory, Guests: desk, Runtime: l.held.Runtime, Mask: a.secrets.Text,
+				Document: l.doc, Inventory: a.inventory, Guests: desk, Processes: l.runs(), Runtime: l.held.Runtime, Mask: a.secrets.Text,
 			}),
-			Fatal: l.latch.Err, Warn: l.warnOnce,
+			Fatal: l.lost, Warn: l.warnOnce,
 		},
 	})
+}
+
+// lost says what has ended the session, whatever its task is at: a refusal of
+// its file access, or the loss of what bounds its processes (AGT-59, SES-46).
+func (l *launching) lost() error {
+	if err := l.latch.Err(); err != nil {
+		return err
+	}
+	if p := l.procs; p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.fatal
+	}
+	return nil
+}
+
+// runs is what runs commands and native tools, nil when the session can start no
+// process.
+func (l *launching) runs() dispatch.Processes {
+	if l.procs == nil {
+		return nil // and no interface around nothing
+	}
+	return l.procs.runner
 }
 
 // sink notes the turn for lines that are written beside the loop.
@@ -195,6 +248,7 @@ func (s sink) Turn(n int64) {
 	s.agency.mu.Lock()
 	s.agency.turn = n - 1
 	s.agency.mu.Unlock()
+	s.agency.settle()
 	s.Sink.Turn(n)
 }
 
@@ -203,27 +257,6 @@ func (l *launching) broken(err error) loop.Outcome {
 	out := loop.Outcome{Status: failed, Reason: err.Error(), Fatal: err}
 	_ = errors.As(err, &out.Coded)
 	return out
-}
-
-// warmUp loads the driver and the vocabulary beside each other while the rest is
-// put together; both are needed before the first request. The counter it returns
-// waits for them.
-func (l *launching) warmUp(ctx context.Context, guests *tools.Guests) func() tokens.Counter {
-	var counter tokens.Counter
-	var err error
-	var wg sync.WaitGroup
-	wg.Go(func() { counter, err = tokens.Load() })
-	// A driver that can not be loaded is told of by its first call.
-	wg.Go(func() { _, _ = guests.Artifact(ctx, l.agency.driver) })
-	return func() tokens.Counter {
-		wg.Wait()
-		l.bootstrap("tools: " + string(l.agency.inventory.JSON))
-		l.bootstrap("tokens are counted by " + counter.Name())
-		if err != nil {
-			l.report("tokens are counted as a quarter of the bytes: " + err.Error())
-		}
-		return counter
-	}
 }
 
 // taskInput puts the task where the loop reads it (SES-139, SES-140).

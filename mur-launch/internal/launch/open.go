@@ -63,13 +63,16 @@ func (l *launching) openRest(ctx context.Context) (err error) {
 	if l.homeDir, err = l.home.OpenExisting(".", workfs.Options{Latch: l.latch}); err != nil {
 		return err
 	}
+	l.source = guests.NewSource(l.doc, l.home)
+	if l.doc.Kind == session.KindAgent {
+		l.startAgent(ctx)
+	}
 	if err = sameHost(l.doc); err != nil {
 		return err
 	}
 	if l.environ, err = environment(l.env.Environ, l.doc.EnvFile, l.opt.NoEnvFile); err != nil {
 		return err
 	}
-	l.source = guests.NewSource(l.doc, l.home)
 	if l.doc.Kind == session.KindAgent {
 		if err = l.openAgent(); err != nil {
 			return err

@@ -38,7 +38,6 @@ func unserved(doc *session.Document) error {
 	}{
 		{len(doc.Gateways) > 0 && !agent, "gateways"},
 		{len(p.ReadOnly) > 0, "policy.read_only"},
-		{len(p.ShellAllow) > 0 && agent, "policy.shell_allow"},
 		{len(p.SpawnAllow) > 0, "policy.spawn_allow"},
 		{len(p.PeerFetchAllow) > 0, "policy.peer_fetch_allow"},
 		{agent && p.PlanSubmit, "policy.plan_submit"},
@@ -54,7 +53,6 @@ func unserved(doc *session.Document) error {
 		{agent && doc.Resume != nil, "resume"},
 		{agent && doc.ForgetSession, "forget_session"},
 		{agent && doc.Lifecycle.TaskAcceptance == "queue" && doc.Lifecycle.AfterTask == "sleep", "lifecycle.task_acceptance"},
-		{agent && native(doc), "artifacts[].implementation"},
 	} {
 		if c.asked {
 			return diag.Errorf("E-STG-101", "the staged session %s asks for what this mur-launch does not serve: %s", doc.SessionID, c.field).
