@@ -250,9 +250,10 @@ func (h *Holder) ask(q request, fds ...int) (reply, []*os.File, error) {
 }
 
 // Worker starts a scoped worker in the holder's network namespace and sets it up.
-// cgroup is an open v2 cgroup directory to start it in, or nil. Closing the
-// worker ends it.
-func (h *Holder) Worker(ctx context.Context, cgroup *os.File, s worker.Setup) (*worker.Worker, int, error) {
+// cgroup is an open v2 cgroup directory to start it in, or nil. started, if not
+// nil, is called with its process id while it sets itself up, which may take as
+// long. Closing the worker ends it.
+func (h *Holder) Worker(ctx context.Context, cgroup *os.File, s worker.Setup, started func(pid int)) (*worker.Worker, int, error) {
 	conn, theirs, err := packet.Pair()
 	if err != nil {
 		return nil, 0, err
@@ -268,7 +269,12 @@ func (h *Holder) Worker(ctx context.Context, cgroup *os.File, s worker.Setup) (*
 		return nil, 0, fmt.Errorf("start worker: %w", err)
 	}
 	theirs.Close()
+	var wg sync.WaitGroup
+	if started != nil {
+		wg.Go(func() { started(r.PID) })
+	}
 	w, err := worker.Attach(ctx, conn, s)
+	wg.Wait()
 	if err != nil {
 		return nil, 0, err
 	}

@@ -109,7 +109,7 @@ func newSession(t *testing.T, allow ...string) *session {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	s.w, _, err = h.Worker(ctx, nil, worker.Setup{Trees: []worker.Tree{{Path: s.work, Dir: dir}}})
+	s.w, _, err = h.Worker(ctx, nil, worker.Setup{Trees: []worker.Tree{{Path: s.work, Dir: dir}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

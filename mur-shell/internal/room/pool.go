@@ -119,30 +119,36 @@ func (r *Room) start(ctx context.Context, n int) (_ *member, err error) {
 			}
 		}()
 	}
-	pid := 0
+	// No command is sent before the worker is in its group (CON-132). Moving a
+	// process can take as long as setting it up: both go on at once.
+	var placed error
+	place := func(pid int) {
+		if m.leaf != nil {
+			placed = m.leaf.Add(pid)
+		}
+	}
 	switch {
 	case r.cfg.Plan.ComposedRoot:
-		m.w, m.end, pid, err = r.compose(ctx, n)
+		m.w, m.end, err = r.compose(ctx, n, place)
 	case r.cfg.Network != nil:
-		if m.w, pid, err = r.cfg.Network.holder.Worker(ctx, nil, r.setup()); err == nil {
+		var pid int
+		if m.w, pid, err = r.cfg.Network.holder.Worker(ctx, nil, r.setup(), place); err == nil {
 			m.end = awaitEnd(pid)
 		}
 	default:
 		var p *worker.Process
 		if p, err = worker.Start(ctx, worker.Namespaces{CgroupFD: -1}, r.setup()); err == nil {
-			m.w, m.end, pid = p.Worker, p.Stop, p.PID()
+			m.w, m.end = p.Worker, p.Stop
+			place(p.PID())
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if m.leaf != nil {
-		// No command has been sent yet (CON-132).
-		if err := m.leaf.Add(pid); err != nil {
-			_ = m.w.Close()
-			_ = m.end()
-			return nil, fmt.Errorf("move the worker into its group: %w", err)
-		}
+	if placed != nil {
+		_ = m.w.Close()
+		_ = m.end()
+		return nil, fmt.Errorf("move the worker into its group: %w", placed)
 	}
 	return m, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/mur-capsules/mur/lib/confine/box"
 	"github.com/mur-capsules/mur/lib/confine/packet"
@@ -52,11 +53,12 @@ func (r *Room) ids() (uid, gid int) {
 	return os.Getuid(), os.Getgid()
 }
 
-// compose starts a worker in a composed root.
-func (r *Room) compose(ctx context.Context, n int) (*worker.Worker, func() error, int, error) {
+// compose starts a worker in a composed root; started is called with its process
+// id while it sets itself up.
+func (r *Room) compose(ctx context.Context, n int, started func(pid int)) (*worker.Worker, func() error, error) {
 	state := filepath.Join(r.cfg.State, fmt.Sprintf("worker-%d", n))
 	if err := os.Mkdir(state, 0o711); err != nil {
-		return nil, nil, 0, RootError(err)
+		return nil, nil, RootError(err)
 	}
 	mounts, links := box.Layout(r.spec(), box.Disk{})
 	p := r.cfg.Plan
@@ -74,14 +76,14 @@ func (r *Room) compose(ctx context.Context, n int) (*worker.Worker, func() error
 	}
 	conn, theirs, err := packet.Pair()
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, err
 	}
 	b, err := box.Start(ctx, c, theirs)
 	theirs.Close()
 	if err != nil {
 		conn.Close()
 		_ = removeSkeleton(state)
-		return nil, nil, 0, RootError(err)
+		return nil, nil, RootError(err)
 	}
 	end := func() error {
 		err := b.Stop()
@@ -90,18 +92,21 @@ func (r *Room) compose(ctx context.Context, n int) (*worker.Worker, func() error
 		}
 		return err
 	}
-	w, err := worker.Attach(ctx, conn, s)
-	if err != nil {
-		_ = end()
-		return nil, nil, 0, RootError(fmt.Errorf("set up the worker: %w", err))
-	}
 	child, err := b.PID()
 	if err != nil {
-		_ = w.Close()
+		conn.Close()
 		_ = end()
-		return nil, nil, 0, RootError(err)
+		return nil, nil, RootError(err)
 	}
-	return w, end, child, nil
+	var wg sync.WaitGroup
+	wg.Go(func() { started(child) })
+	w, err := worker.Attach(ctx, conn, s)
+	wg.Wait()
+	if err != nil {
+		_ = end()
+		return nil, nil, RootError(fmt.Errorf("set up the worker: %w", err))
+	}
+	return w, end, nil
 }
 
 // spec is what the composed root holds of this session.
