@@ -123,6 +123,9 @@ func (r *Runner) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
 	err := r.client.shutdown(ctx)
+	if err != nil {
+		r.client.conn.close() // the end of input says the same (SHL-16)
+	}
 	if r.Fatal() != nil {
 		err = nil // it has been told of
 	}

@@ -16,10 +16,12 @@ import (
 
 // step is one thing to do; which fields count depends on Do.
 type step struct {
-	Do   string `json:"do"`
-	Name string `json:"name"`
-	Text string `json:"text"`
-	N    int    `json:"n"`
+	Do   string   `json:"do"`
+	Name string   `json:"name"`
+	Text string   `json:"text"`
+	N    int      `json:"n"`
+	Args []string `json:"args"`
+	Env  []string `json:"env"`
 }
 
 // get fetches a URL; web.go replaces it in guests built with the tag web, since
@@ -52,7 +54,7 @@ func main() {
 		for _, s := range steps {
 			out, err := s.run()
 			if err != nil {
-				out = "error: " + err.Error()
+				out = strings.TrimSpace(out + " error: " + err.Error())
 			}
 			fmt.Printf("%s: %s\n", s.Do, out)
 		}
@@ -73,6 +75,13 @@ func (s step) run() (string, error) {
 			return fmt.Sprintf("denied=%v", errors.Is(err, guest.ErrDenied)), err
 		}
 		out, err := json.Marshal(r)
+		return string(out), err
+	case "run": // a program with Args and Env
+		c, err := guest.Run(s.Name, s.Args, s.Env...)
+		if err != nil {
+			return fmt.Sprintf("denied=%v unavailable=%v", errors.Is(err, guest.ErrDenied), errors.Is(err, guest.ErrUnavailable)), err
+		}
+		out, err := json.Marshal(c)
 		return string(out), err
 	case "list":
 		list, err := guest.Artifacts()
