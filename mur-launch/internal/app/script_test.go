@@ -16,7 +16,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/confine"
+	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/murtest"
+	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/mur-launch/internal/app"
 )
 
@@ -57,9 +60,12 @@ var guest = sync.OnceValues(func() ([]byte, error) {
 //	flip IN OUT PATH         change one byte of a hash in a JSON text
 //	signal NAME              send a signal to the launch of session $ID
 //	waitfor FILE             wait until a file is there and not empty
+//	there ID                 a process of the session lives
+//	gone ID                  no process, mount or cgroup of the session is left
+//	killshell ID             kill the session's mur-shell
 func TestScripts(t *testing.T) {
 	path := os.Getenv("PATH")
-	for _, name := range []string{"mur-stage", "mur-lock", "mur-trace"} {
+	for _, name := range []string{"mur-stage", "mur-lock", "mur-trace", "mur-shell"} {
 		path = filepath.Dir(murtest.Command(t, name)) + ":" + path
 	}
 	if _, err := guest(); err != nil {
@@ -76,10 +82,23 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"guest": writeGuest, "field": field, "document": document, "waitfor": waitFor, "flip": flip, "signal": signal,
+			"there": there, "gone": gone, "killshell": killShell,
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
+			host := hostOf()
+			switch cond {
+			case "root":
 				return os.Geteuid() == 0, nil
+			case "netns":
+				return host.NetNS, nil
+			case "cgroup":
+				return host.Cgroup.Version != nil, nil
+			case "commands":
+				return host.NetNS && host.Cgroup.Version != nil, nil
+			case "scoped":
+				return confine.Decide(host, policy.Scoped, nil).Refusal() == nil, nil
+			case "sealed":
+				return confine.Decide(host, policy.Sealed, nil).Refusal() == nil, nil
 			}
 			return false, fmt.Errorf("no condition is called %q", cond)
 		},
@@ -157,4 +176,65 @@ func member(ts *testscript.TestScript, file, path string) string {
 	text, err := json.Marshal(v)
 	ts.Check(err)
 	return string(text)
+}
+
+// hostOf reads the host once.
+var hostOf = sync.OnceValue(probe.Host)
+
+// traces are what of a session the system shows: processes whose command line,
+// environment or group names it, mounts and groups.
+func traces(id string) (found []string, shell int) {
+	procs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range procs {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		for _, file := range []string{"cmdline", "environ", "cgroup"} {
+			text, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil || !strings.Contains(string(text), id) {
+				continue
+			}
+			line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+			words := strings.Split(string(line), "\x00")
+			if len(words) > 1 && words[1] == "serve" {
+				shell = pid
+			}
+			found = append(found, fmt.Sprintf("process %d (%s names it): %q", pid, file, words))
+			break
+		}
+	}
+	if text, err := os.ReadFile("/proc/self/mountinfo"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, id) {
+				found = append(found, "mount "+line)
+			}
+		}
+	}
+	for _, dir := range hostOf().Cgroup.Hierarchies {
+		groups, _ := filepath.Glob(filepath.Join(dir, "murmur-"+id+"*"))
+		found = append(found, groups...)
+	}
+	return found, shell
+}
+
+func there(ts *testscript.TestScript, _ bool, args []string) {
+	if found, shell := traces(args[0]); shell == 0 || len(found) < 3 {
+		ts.Fatalf("of session %s there is only %q", args[0], found)
+	}
+}
+
+func gone(ts *testscript.TestScript, _ bool, args []string) {
+	var found []string
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if found, _ = traces(args[0]); len(found) == 0 {
+			return
+		}
+	}
+	ts.Fatalf("of session %s is left:\n%s", args[0], strings.Join(found, "\n"))
+}
+
+func killShell(ts *testscript.TestScript, _ bool, args []string) {
+	_, pid := traces(args[0])
+	if pid == 0 {
+		ts.Fatalf("session %s has no mur-shell", args[0])
+	}
+	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
 }
