@@ -44,6 +44,9 @@ type Config struct {
 	// IDMapNS is the user namespace whose map Mapped binds are shown through, or "".
 	IDMapNS string
 	Work    string // the directory to start in
+	// HostProc is for hosts that forbid a /proc of one's own: the host's is bound,
+	// and there is no PID namespace (CON-151).
+	HostProc bool
 }
 
 // Box is a running container whose pid 1 is a worker.
@@ -130,7 +133,7 @@ func (c Config) library(root string) (*configs.Config, error) {
 		MaskPaths:       maskedPaths, ReadonlyPaths: readOnlyPaths,
 		RootlessCgroups: true, RootlessEUID: c.UserNS != "",
 		Namespaces: configs.Namespaces{
-			{Type: configs.NEWNS}, {Type: configs.NEWPID}, {Type: configs.NEWIPC}, {Type: configs.NEWUTS}, {Type: configs.NEWCGROUP},
+			{Type: configs.NEWNS}, {Type: configs.NEWIPC}, {Type: configs.NEWUTS}, {Type: configs.NEWCGROUP},
 			{Type: configs.NEWNET, Path: c.NetNS},
 		},
 		// The scope and its leaves are the session's: the worker is moved into
@@ -139,8 +142,13 @@ func (c Config) library(root string) (*configs.Config, error) {
 		Mounts: []*configs.Mount{
 			{Source: "tmpfs", Destination: "/dev", Device: "tmpfs", Flags: unix.MS_NOSUID | unix.MS_STRICTATIME | unix.MS_RDONLY, Data: "mode=0755,size=1m"},
 			{Source: "devpts", Destination: "/dev/pts", Device: "devpts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC, Data: "newinstance,ptmxmode=0666,mode=0620"},
-			{Source: "proc", Destination: "/proc", Device: "proc", Flags: quiet},
 		},
+	}
+	if c.HostProc {
+		cfg.Mounts = append(cfg.Mounts, &configs.Mount{Source: "/proc", Destination: "/proc", Device: "bind", Flags: unix.MS_BIND | unix.MS_REC | quiet, PropagationFlags: []int{unix.MS_PRIVATE}})
+	} else {
+		cfg.Namespaces.Add(configs.NEWPID, "")
+		cfg.Mounts = append(cfg.Mounts, &configs.Mount{Source: "proc", Destination: "/proc", Device: "proc", Flags: quiet})
 	}
 	for _, d := range specconv.AllowedDevices {
 		cfg.Cgroups.Resources.Devices = append(cfg.Cgroups.Resources.Devices, &devices.Rule{Type: d.Type, Major: d.Major, Minor: d.Minor, Permissions: d.Permissions, Allow: d.Allow})

@@ -36,7 +36,8 @@ const control = 3
 type request struct {
 	Ports   []int `json:"ports,omitempty"`   // open: the ports to listen on
 	Worker  bool  `json:"worker,omitempty"`  // start a worker; descriptors: its socket, then its cgroup if Cgroup
-	Private bool  `json:"private,omitempty"` // the worker's own mount, PID, IPC and UTS namespaces
+	Private bool  `json:"private,omitempty"` // the worker's own mount, IPC and UTS namespaces
+	PID     bool  `json:"pid,omitempty"`     // its own PID namespace
 	Cgroup  bool  `json:"cgroup,omitempty"`
 	// Groups are cgroup directories to empty and remove when the client has died.
 	Groups []string `json:"groups,omitempty"`
@@ -55,7 +56,7 @@ func Main() {
 		return
 	}
 	conn, err := packet.From(control)
-	if err != nil {
+	if err != nil || unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil {
 		os.Exit(126)
 	}
 	clear(serve(conn))
@@ -163,7 +164,7 @@ func startWorker(q request, fds []int) (int, error) {
 	}
 	theirs := os.NewFile(uintptr(dup), "worker")
 	defer theirs.Close()
-	ns := worker.Namespaces{Private: q.Private, CgroupFD: -1}
+	ns := worker.Namespaces{Private: q.Private, PID: q.PID, CgroupFD: -1}
 	if q.Cgroup {
 		ns.CgroupFD = fds[1]
 	}
@@ -171,8 +172,66 @@ func startWorker(q request, fds []int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	go func() { _, _ = proc.Wait() }() // ends with its client's socket; init of the holder's children
+	workers.add(proc.Pid)
+	go func() { // ends with its client's socket
+		_, _ = proc.Wait()
+		workers.remove(proc.Pid)
+		if !q.PID {
+			workers.endOrphans()
+		}
+	}()
 	return proc.Pid, nil
+}
+
+// workers are the living ones.
+var workers = living{pids: map[int]bool{}}
+
+type living struct {
+	mu   sync.Mutex
+	pids map[int]bool
+}
+
+func (l *living) add(pid int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pids[pid] = true
+}
+
+func (l *living) remove(pid int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pids, pid)
+}
+
+// orphanTime is how long processes of a dead worker may take to end.
+const orphanTime = 2 * time.Second
+
+// endOrphans ends what a worker without a PID namespace left when it died itself,
+// perhaps by its own command's hand: the holder is the subreaper of all of it, and
+// out of reach of its signals.
+func (l *living) endOrphans() {
+	for end := time.Now().Add(orphanTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		found := false
+		files, _ := filepath.Glob("/proc/self/task/[0-9]*/children")
+		for _, f := range files {
+			text, _ := os.ReadFile(f)
+			for _, word := range strings.Fields(string(text)) {
+				pid, err := strconv.Atoi(word)
+				l.mu.Lock()
+				worker := l.pids[pid]
+				l.mu.Unlock()
+				if err != nil || worker {
+					continue
+				}
+				found = true
+				_ = unix.Kill(pid, unix.SIGKILL)
+				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+			}
+		}
+		if !found {
+			return
+		}
+	}
 }
 
 // Holder is the client's side.
@@ -263,7 +322,7 @@ func (h *Holder) Worker(ctx context.Context, cgroup *os.File, s worker.Setup, st
 	if cgroup != nil {
 		fds = append(fds, int(cgroup.Fd()))
 	}
-	r, _, err := h.ask(request{Worker: true, Private: s.PrivateMounts || s.PrivateProc, Cgroup: cgroup != nil}, fds...)
+	r, _, err := h.ask(request{Worker: true, Private: s.PrivateMounts, PID: s.PrivateProc, Cgroup: cgroup != nil}, fds...)
 	if err != nil {
 		conn.Close()
 		return nil, 0, fmt.Errorf("start worker: %w", err)

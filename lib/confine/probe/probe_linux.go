@@ -53,7 +53,13 @@ func (r result) blocker(name string) *confine.Blocker {
 
 // Host takes a reading by exercising each mechanism in a child of its own
 // (CON-8 to CON-13). It leaves no mount, cgroup, file or process behind.
-func Host() confine.Reading {
+func Host() confine.Reading { return read(true) }
+
+// WithoutNetwork is Host for a caller that makes a network namespace itself, and
+// so knows whether one can be had: NetNS and IPv6 are left to it to fill in.
+func WithoutNetwork() confine.Reading { return read(false) }
+
+func read(network bool) confine.Reading {
 	var uts unix.Utsname
 	_ = unix.Uname(&uts)
 	r := confine.Reading{
@@ -72,7 +78,10 @@ func Host() confine.Reading {
 	} else {
 		defer func() { _ = os.Remove(base) }()
 	}
-	probes := []C.int{C.MUR_PROBE_LANDLOCK, C.MUR_PROBE_SECCOMP, C.MUR_PROBE_MOUNT, C.MUR_PROBE_NET, C.MUR_PROBE_PROC}
+	probes := []C.int{C.MUR_PROBE_LANDLOCK, C.MUR_PROBE_SECCOMP, C.MUR_PROBE_MOUNT, C.MUR_PROBE_PROC}
+	if network {
+		probes = append(probes, C.MUR_PROBE_NET)
+	}
 	if r.UID == 0 {
 		probes = append(probes, C.MUR_PROBE_IDMAP)
 	}
@@ -83,10 +92,11 @@ func Host() confine.Reading {
 	r.Seccomp = got[C.MUR_PROBE_SECCOMP].ok()
 	mount := got[C.MUR_PROBE_MOUNT]
 	r.MountNS = mount.ok()
-	net := got[C.MUR_PROBE_NET]
-	r.NetNS, r.IPv6 = net.ok(), net.ok() && net.value == 1
-	if !r.NetNS {
-		r.NetworkBlocker = net.blocker(namespaceBlocker(net))
+	if net, tried := got[C.MUR_PROBE_NET]; tried {
+		r.NetNS, r.IPv6 = net.ok(), net.ok() && net.value == 1
+		if !r.NetNS {
+			r.NetworkBlocker = net.blocker(namespaceBlocker(net))
+		}
 	}
 	if got[C.MUR_PROBE_PROC].ok() {
 		r.ProcView = "private"

@@ -23,3 +23,6 @@ func Host() confine.Reading {
 		Cgroup: confine.Cgroup{Controllers: []string{}, Hierarchies: map[string]string{}, Blocker: b},
 	}
 }
+
+// WithoutNetwork is Host.
+func WithoutNetwork() confine.Reading { return Host() }

@@ -21,8 +21,10 @@ type Namespaces struct {
 	// User: a user namespace in which the worker is root and the caller's ids are
 	// what root stands for. Left out where the caller is root of one already.
 	User bool
-	// Private: mount, PID, IPC and UTS namespaces (CON-121, CON-122).
+	// Private: mount, IPC and UTS namespaces (CON-122).
 	Private bool
+	// PID: a PID namespace, in which it is init (CON-121).
+	PID bool
 	// CgroupFD is an open v2 cgroup directory to start in, or -1 (CON-132).
 	CgroupFD int
 }
@@ -40,7 +42,10 @@ func Spawn(theirs *os.File, ns Namespaces) (*os.Process, error) {
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: gid, Size: 1}}
 	}
 	if ns.Private {
-		attr.Cloneflags |= unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+		attr.Cloneflags |= unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+	}
+	if ns.PID {
+		attr.Cloneflags |= unix.CLONE_NEWPID
 	}
 	if ns.CgroupFD >= 0 {
 		attr.UseCgroupFD, attr.CgroupFD = true, ns.CgroupFD

@@ -83,11 +83,12 @@ static struct {
 	size_t tree_count;
 	struct mur_inside inside[32];
 	size_t inside_count;
+	int proc;     // /proc as it was before everything became read-only
 	int idmap;    // user namespace whose map the trees get, or -1
 	int children; // /proc/thread-self/children, open before Landlock closes it
 	int pid1;
 	int counts_own;
-} W = {.idmap = -1, .children = -1};
+} W = {.proc = -1, .idmap = -1, .children = -1};
 
 static void die(int code) { _exit(code); }
 
@@ -306,17 +307,13 @@ static void switch_user(const struct mur_start *s) {
 	MUST(MUR_STEP_USER, setresuid(s->uid, s->uid, s->uid));
 }
 
-static int try_put(const char *path, const char *text) {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	ssize_t n = write(fd, text, strlen(text));
+// Writes a file of this process, by its name below /proc.
+static void put(const char *name, const char *text, uint32_t step) {
+	int fd = openat(W.proc, name, O_WRONLY | O_CLOEXEC);
+	MUST(step, fd);
+	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		fail(step);
 	close(fd);
-	return n == (ssize_t)strlen(text) ? 0 : -1;
-}
-
-static void put(const char *path, const char *text, uint32_t step) {
-	MUST(step, try_put(path, text));
 }
 
 // CON-142: the rights of the outer namespace, which owns the mounts, the
@@ -324,11 +321,11 @@ static void put(const char *path, const char *text, uint32_t step) {
 static void nest_user(const struct mur_start *s) {
 	char map[64];
 	MUST(MUR_STEP_USERNS, unshare(CLONE_NEWUSER));
-	put("/proc/self/setgroups", "deny", MUR_STEP_SETGROUPS);
+	put("self/setgroups", "deny", MUR_STEP_SETGROUPS);
 	snprintf(map, sizeof map, "%u 0 1", s->uid);
-	put("/proc/self/uid_map", map, MUR_STEP_UIDMAP);
+	put("self/uid_map", map, MUR_STEP_UIDMAP);
 	snprintf(map, sizeof map, "%u 0 1", s->gid);
-	put("/proc/self/gid_map", map, MUR_STEP_GIDMAP);
+	put("self/gid_map", map, MUR_STEP_GIDMAP);
 	W.counts_own = 1;
 }
 
@@ -345,9 +342,9 @@ static void count_own(void) {
 	// Having become another user the process may not write its own maps
 	// otherwise (proc(5), /proc/[pid]).
 	MUST(MUR_STEP_DUMPABLE, prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
-	put("/proc/thread-self/setgroups", "deny", MUR_STEP_SETGROUPS);
-	put("/proc/thread-self/uid_map", uid_map, MUR_STEP_UIDMAP);
-	put("/proc/thread-self/gid_map", gid_map, MUR_STEP_GIDMAP);
+	put("self/setgroups", "deny", MUR_STEP_SETGROUPS);
+	put("self/uid_map", uid_map, MUR_STEP_UIDMAP);
+	put("self/gid_map", gid_map, MUR_STEP_GIDMAP);
 	W.counts_own = 1;
 	drop_bounding(); // a new namespace gives all capabilities, in itself
 }
@@ -380,12 +377,18 @@ static void restrict_self(const struct mur_start *s) {
 // forbids them; no_new_privs before both; the filter last.
 static void apply(const struct mur_start *s) {
 	W.pid1 = getpid() == 1;
+	// A copy of the mount stays writable; what has no new mount calls has no
+	// private mounts either.
+	if (!(s->flags & MUR_PRIVATE_PROC))
+		W.proc = (int)syscall(SYS_open_tree, AT_FDCWD, "/proc", TREE_CLONE | RECURSIVE | O_CLOEXEC);
 	if (s->flags & MUR_PRIVATE_MOUNTS)
 		private_mounts(s);
 	else
 		open_trees();
 	if (s->flags & MUR_PRIVATE_PROC)
 		MUST(MUR_STEP_PROC, mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL));
+	if (W.proc < 0)
+		MUST(MUR_STEP_PROC, W.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
 	W.children = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
 	MUST(MUR_STEP_SUBREAPER, prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
 	MUST(MUR_STEP_CLOSE_RANGE, syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC_BIT));
@@ -401,6 +404,7 @@ static void apply(const struct mur_start *s) {
 		drop_capabilities();
 		MUST(MUR_STEP_NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	}
+	close(W.proc);
 	if (s->handled_fs)
 		restrict_self(s);
 	MUST(MUR_STEP_DUMPABLE, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));

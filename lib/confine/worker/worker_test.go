@@ -120,7 +120,7 @@ func startWith(t testing.TB, r room) (*Process, Setup) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	setup := scoped(t, r, reading)
-	p, err := Start(ctx, Namespaces{User: os.Getuid() != 0, Private: true, CgroupFD: -1}, setup)
+	p, err := Start(ctx, Namespaces{User: os.Getuid() != 0, Private: true, PID: true, CgroupFD: -1}, setup)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,9 @@ writable; hosts are reached only when --network names them.`,
 }
 
 // host is this machine.
-func host() terms.Host { return terms.Host{Probe: probe.Host, Grants: grants.Disk{}} }
+func host() terms.Host {
+	return terms.Host{Probe: probe.Host, ProbeRest: probe.WithoutNetwork, Grants: grants.Disk{}}
+}
 
 // settle makes the terms of a request. The caller closes them.
 func settle(ctx context.Context, env cli.Env, r request) (*terms.Terms, error) {

@@ -37,6 +37,7 @@ type Network struct {
 	holder *holder.Holder
 	proxy  *egress.Proxy
 	note   func(string)
+	ipv6   bool
 
 	mu       sync.Mutex
 	refusals []Refusal
@@ -55,7 +56,7 @@ func StartNetwork(ctx context.Context, rules policy.Rules, note func(string)) (*
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{holder: h, note: note}
+	n := &Network{holder: h, note: note, ipv6: sockets.IPv6}
 	n.proxy = egress.Serve(sockets, rules, n.refused)
 	return n, nil
 }
@@ -68,6 +69,9 @@ func Denied(err error) *worker.StepError {
 	}
 	return nil
 }
+
+// IPv6 reports whether the namespace has it.
+func (n *Network) IPv6() bool { return n.ipv6 }
 
 func (n *Network) refused(f egress.Refusal) {
 	n.mu.Lock()

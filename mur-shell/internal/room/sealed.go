@@ -63,7 +63,7 @@ func (r *Room) compose(ctx context.Context, n int, started func(pid int)) (*work
 	mounts, links := box.Layout(r.spec(), box.Disk{})
 	p := r.cfg.Plan
 	pid := r.cfg.Network.holder.PID()
-	c := box.Config{ID: fmt.Sprintf("%s-%d", r.cfg.ID, n), Mounts: mounts, Links: links, State: state, NetNS: fmt.Sprintf("/proc/%d/ns/net", pid), Work: p.Folders.Work}
+	c := box.Config{ID: fmt.Sprintf("%s-%d", r.cfg.ID, n), Mounts: mounts, Links: links, State: state, NetNS: fmt.Sprintf("/proc/%d/ns/net", pid), Work: p.Folders.Work, HostProc: r.cfg.Reading.ProcView != "private"}
 	s := worker.Setup{LandlockABI: p.Landlock, Rules: r.rules, Inside: r.inside, Filter: r.filter, Trees: r.trees}
 	if r.switches() {
 		c.UID, c.GID, s.CountOwn = p.RunAs.UID, p.RunAs.GID, true

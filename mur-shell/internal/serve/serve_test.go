@@ -62,7 +62,7 @@ func serveDocument(path string) int {
 func config(fd int, doc *session.Document) Config {
 	return Config{
 		ControlFD: fd, Document: doc, Env: cli.Env{Stdout: io.Discard, Stderr: os.Stderr, Environ: os.Environ(), Now: time.Now},
-		Host: terms.Host{Probe: probe.Host, Grants: grants.Disk{}},
+		Host: terms.Host{Probe: probe.Host, ProbeRest: probe.WithoutNetwork, Grants: grants.Disk{}},
 	}
 }
 

@@ -96,14 +96,16 @@ func Staged(ctx context.Context, doc *session.Document, host Host, notes *Notes,
 	var found confine.Reading
 	var netErr error
 	var wg sync.WaitGroup
-	wg.Go(func() { found = host.Probe() })
+	wg.Go(func() { found = host.ProbeRest() })
 	if t.Plan.Network {
 		wg.Go(func() { t.Network, netErr = room.StartNetwork(ctx, t.Policy.NetworkAllow, notes.Add) })
 	}
 	wg.Wait()
 	err := confine.Changed(doc.HostProbe, found, t.Decision)
-	if err == nil && netErr != nil {
-		err = t.namespaceFault(netErr)
+	if err == nil && t.Plan.Network {
+		if t.made(netErr); netErr != nil {
+			err = t.namespaceFault()
+		}
 	}
 	for _, d := range []string{f.Tmp, f.Home} {
 		if err == nil {

@@ -80,7 +80,7 @@ func Standalone(ctx context.Context, o Options, env cli.Env, host Host) (_ *Term
 	if err != nil {
 		return nil, err
 	}
-	found, netErr := t.gather(ctx, env, host, work, o.Report)
+	found := t.gather(ctx, env, host, work, o.Report)
 	t.Policy.DerivedInterpreterRuntime, t.Policy.TrustStore, t.Binds = found.Derived, found.TrustStore, found.Binds
 	t.canonical()
 
@@ -92,7 +92,7 @@ func Standalone(ctx context.Context, o Options, env cli.Env, host Host) (_ *Term
 			return nil, err
 		}
 	}
-	if err := t.refuse(found, netErr); err != nil {
+	if err := t.refuse(found); err != nil {
 		return nil, err
 	}
 	t.Runtime = map[string]string{"MURMUR_RECORDS_DIR": id}
@@ -275,16 +275,19 @@ func realPath(path string) string {
 
 // gather does side by side what takes long: the probe, the network namespace, and
 // the search for grants.
-func (t *Terms) gather(ctx context.Context, env cli.Env, host Host, work string, report bool) (grants.Found, error) {
+func (t *Terms) gather(ctx context.Context, env cli.Env, host Host, work string, report bool) grants.Found {
 	var (
 		wg     sync.WaitGroup
 		found  grants.Found
 		netErr error
 	)
-	wg.Go(func() { t.Reading = host.Probe() })
-	if t.Policy.ContainmentFloor != policy.Unconfined && !report {
+	probe := host.Probe
+	real := t.Policy.ContainmentFloor != policy.Unconfined && !report
+	if real {
+		probe = host.ProbeRest
 		wg.Go(func() { t.Network, netErr = room.StartNetwork(ctx, t.Policy.NetworkAllow, t.notes.Add) })
 	}
+	wg.Go(func() { t.Reading = probe() })
 	wg.Go(func() {
 		found = grants.Find(ctx, grants.Request{
 			Entries: t.Policy.ShellAllow, Path: env.Getenv("PATH"), Network: len(t.Policy.NetworkAllow) > 0,
@@ -295,7 +298,23 @@ func (t *Terms) gather(ctx context.Context, env cli.Env, host Host, work string,
 		}
 	})
 	wg.Wait()
-	return found, netErr
+	if real {
+		t.made(netErr)
+	}
+	return found
+}
+
+// made enters into the reading what came of making the network namespace.
+func (t *Terms) made(err error) {
+	t.Reading.NetNS = err == nil
+	if err == nil {
+		t.Reading.IPv6 = t.Network.IPv6()
+	} else if t.Reading.NetworkBlocker == nil {
+		t.Reading.NetworkBlocker = &confine.Blocker{Name: confine.NamespaceDenied, Step: err.Error()}
+		if s := room.Denied(err); s != nil {
+			t.Reading.NetworkBlocker.Step, t.Reading.NetworkBlocker.Errno = s.Step, int(s.Errno)
+		}
+	}
 }
 
 // canonical resolves the paths the policy names, so that rules are made for what
@@ -334,7 +353,7 @@ func (t *Terms) caps(work string) []confine.Cap {
 }
 
 // refuse applies the refusals that follow the class, in the order of staging.
-func (t *Terms) refuse(found grants.Found, netErr error) error {
+func (t *Terms) refuse(found grants.Found) error {
 	if len(t.Policy.StagedRuntime) > 0 && t.Decision.Declared < policy.Sealed {
 		var names []string
 		for _, g := range t.Policy.StagedRuntime {
@@ -347,8 +366,8 @@ func (t *Terms) refuse(found grants.Found, netErr error) error {
 	if t.Decision.Declared == policy.Unconfined || runtime.GOOS != "linux" {
 		return nil
 	}
-	if netErr != nil || !t.Reading.NetNS {
-		return t.namespaceFault(netErr)
+	if !t.Reading.NetNS {
+		return t.namespaceFault()
 	}
 	if t.Decision.Declared != policy.Sealed {
 		return nil
@@ -366,14 +385,8 @@ func (t *Terms) refuse(found grants.Found, netErr error) error {
 	return nil
 }
 
-func (t *Terms) namespaceFault(netErr error) error {
+func (t *Terms) namespaceFault() error {
 	b := t.Reading.NetworkBlocker
-	if b == nil && netErr != nil {
-		b = &confine.Blocker{Name: confine.NamespaceDenied, Step: netErr.Error()}
-		if s := room.Denied(netErr); s != nil {
-			b.Step, b.Errno = s.Step, int(s.Errno)
-		}
-	}
 	reason, remedy := "the kernel does not support network namespaces", "use a kernel with CONFIG_NET_NS and CONFIG_USER_NS"
 	if b != nil {
 		if b.Errno != 0 {

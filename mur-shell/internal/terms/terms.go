@@ -21,8 +21,11 @@ import (
 
 // Host is what settling asks of the machine; a test brings its own.
 type Host struct {
-	Probe  func() confine.Reading
-	Grants grants.Host
+	Probe func() confine.Reading
+	// ProbeRest is Probe without a try at the network namespace, where that is made
+	// for good at the same time.
+	ProbeRest func() confine.Reading
+	Grants    grants.Host
 }
 
 // Terms are what a command runs on.
