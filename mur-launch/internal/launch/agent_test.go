@@ -452,3 +452,13 @@ func TestStreamedText(t *testing.T) {
 		t.Errorf("shown %q", got)
 	}
 }
+
+// --task and --stream mean nothing for a script capsule.
+func TestScriptTakesNoTask(t *testing.T) {
+	s := stageBytes(t, []byte("no guest is needed"), []byte("nor an archive"), "")
+	text := "x"
+	s.task = &text
+	if l := s.launch(context.Background()); l.err == nil || !strings.Contains(l.err.Error(), "are for agent capsules") || l.start != nil {
+		t.Errorf("got %v", l.err)
+	}
+}

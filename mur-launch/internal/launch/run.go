@@ -26,7 +26,7 @@ func (l *launching) run(ctx context.Context) *Outcome {
 	var end ending
 	if l.doc.Kind == session.KindAgent {
 		var ended func()
-		ctx, ended = l.terminating(ctx)
+		ctx, ended = l.terminating(ctx, teardownLimit)
 		defer ended()
 		o.Agent = true
 		end = l.tasks(ctx, o)

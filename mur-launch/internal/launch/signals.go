@@ -10,12 +10,12 @@ import (
 
 // terminating ends a session at the first SIGTERM, SIGINT or SIGHUP: the running
 // task is cancelled and everything is torn down in order. A second one, or the
-// end of the time that has, ends the process at once (SES-179 to SES-182,
+// end of limit after it, ends the process at once (SES-179 to SES-182,
 // SES-188). The context is the session's; stop ends the watch.
 //
 // Ctx is over at the first SIGTERM or SIGINT too: the same signal may come both
 // ways, and counts once.
-func (l *launching) terminating(ctx context.Context) (_ context.Context, stop func()) {
+func (l *launching) terminating(ctx context.Context, limit time.Duration) (_ context.Context, stop func()) {
 	session, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -35,13 +35,13 @@ func (l *launching) terminating(ctx context.Context) (_ context.Context, stop fu
 		}
 		l.report("ending the session; a second signal ends it at once")
 		cancel()
-		limit := time.NewTimer(teardownLimit)
-		defer limit.Stop()
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
 		select {
 		case <-over:
 		case s := <-signals:
 			l.opt.Exit(128 + int(s.(syscall.Signal)))
-		case <-limit.C:
+		case <-timer.C:
 			l.opt.Exit(128 + int(syscall.SIGTERM))
 		}
 	}()
