@@ -158,14 +158,13 @@ func (x *Running) start(c Command) (*sync.WaitGroup, error) {
 		return nil, fmt.Errorf("make pipes: %w", err)
 	}
 	var streams sync.WaitGroup
-	var base uint64 = 1
-	if !x.m.w.CountsOwn() {
-		uid, _ := x.room.ids()
-		base = tasksOf(uid)
+	limits := rlimits(x.room.cfg.Policy, x.room.Unconfined())
+	if limits.Processes != nil {
+		*limits.Processes += x.base()
 	}
 	cmd := worker.Command{
 		Program: c.Program, Argv: c.Argv, Env: c.Env, Stdin: stdin, Stdout: outW, Stderr: errW,
-		Limits: rlimits(x.room.cfg.Policy, x.room.Unconfined(), base),
+		Limits: limits,
 	}
 	if c.Linger {
 		// Its streams have been closed by everything that held them, or will be.
@@ -195,6 +194,16 @@ func (x *Running) start(c Command) (*sync.WaitGroup, error) {
 		}()
 	}
 	return &streams, nil
+}
+
+// base is how many processes the user is charged with before the command: the
+// worker's one where it is counted by itself (CON-173, CON-175).
+func (x *Running) base() uint64 {
+	if x.m.w.CountsOwn() {
+		return 1
+	}
+	uid, _ := x.room.ids()
+	return tasksOf(uid)
 }
 
 func (x *Running) closeStreams(feed *os.File) {

@@ -14,9 +14,8 @@ import (
 )
 
 // rlimits are a command's: all fields of a contained session, the declared ones
-// of an unconfined one (CON-28, CON-169). base is how many processes the user is
-// charged with before the command (CON-173).
-func rlimits(p policy.Policy, unconfined bool, base uint64) worker.Limits {
+// of an unconfined one (CON-28, CON-169). That of processes is the headroom alone.
+func rlimits(p policy.Policy, unconfined bool) worker.Limits {
 	r, d := p.Resources, p.DeclaredResources
 	pick := func(value int64, declared *int64) *uint64 {
 		if unconfined && declared == nil {
@@ -25,15 +24,11 @@ func rlimits(p policy.Policy, unconfined bool, base uint64) worker.Limits {
 		v := uint64(value)
 		return &v
 	}
-	l := worker.Limits{
+	return worker.Limits{
 		OpenFiles: pick(r.MaxOpenFiles, d.MaxOpenFiles), FileSize: pick(r.MaxFileSizeBytes, d.MaxFileSizeBytes),
 		CPUSeconds: pick(r.CPUSeconds, d.CPUSeconds), AddressSpace: pick(r.MemoryBytes, d.MemoryBytes),
 		Processes: pick(r.MaxProcesses, d.MaxProcesses),
 	}
-	if l.Processes != nil {
-		*l.Processes += base
-	}
-	return l
 }
 
 // tasksOf counts the tasks of a user, 0 when they can not be counted (CON-173).

@@ -46,11 +46,11 @@ func TestLimitsOfACommand(t *testing.T) {
 	n := int64(7)
 	declared := &policy.DeclaredResources{MaxProcesses: &n}
 	p := policy.Policy{Resources: declared.Resolve(), DeclaredResources: *declared}
-	l := rlimits(p, false, 5)
-	if *l.Processes != 12 || *l.OpenFiles != 1024 || *l.FileSize != 4<<30 || *l.CPUSeconds != 3600 || *l.AddressSpace != 2<<30 {
+	l := rlimits(p, false)
+	if *l.Processes != 7 || *l.OpenFiles != 1024 || *l.FileSize != 4<<30 || *l.CPUSeconds != 3600 || *l.AddressSpace != 2<<30 {
 		t.Errorf("contained: %d %d %d %d %d", *l.Processes, *l.OpenFiles, *l.FileSize, *l.CPUSeconds, *l.AddressSpace)
 	}
-	if l := rlimits(p, true, 1); l.OpenFiles != nil || l.FileSize != nil || l.CPUSeconds != nil || l.AddressSpace != nil || *l.Processes != 8 {
+	if l := rlimits(p, true); l.OpenFiles != nil || l.FileSize != nil || l.CPUSeconds != nil || l.AddressSpace != nil || *l.Processes != 7 {
 		t.Errorf("unconfined: %+v", l)
 	}
 }
