@@ -44,7 +44,11 @@ func Run(ctx context.Context, env cli.Env) int {
 			case len(words) < 3 || words[1] != "--":
 				return diag.Usagef("unknown command %s; see --help", diag.Quote(words[0]))
 			}
-			return run(c.Context, env, request{staged: words[0], words: words[2:], json: c.Bool("json")})
+			r := request{staged: words[0], words: words[2:], json: c.Bool("json")}
+			if err := r.needCommand(false, false); err != nil {
+				return err
+			}
+			return run(c.Context, env, r)
 		},
 	}, exitStatus)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/mur-capsules/mur/lib/confine/holder"
 	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/ids"
+	"github.com/mur-capsules/mur/lib/murtest"
 	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/mur-shell/internal/terms"
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "serve" {
 		os.Exit(serveDocument(os.Args[2]))
 	}
-	os.Exit(m.Run())
+	murtest.Main(m)
 }
 
 func serveDocument(path string) int {

@@ -18,22 +18,31 @@ import (
 	"github.com/mur-capsules/mur/mur-shell/internal/room"
 )
 
-// Document reads a staged-session document from a file, or from standard input for
-// "-".
+// Document reads a staged-session or sandbox document from a file, or from standard
+// input for "-".
 func Document(source string, env cli.Env) (*session.Document, error) {
-	if source == "-" {
-		return session.Read(env.Stdin, "<standard input>", nil)
+	var in io.Reader = env.Stdin
+	name := "<standard input>"
+	if source != "-" {
+		name = source
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(env.Dir, name)
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, diag.Errorf("E-STG-101", "the staged session from %s can not be opened: %w", name, err).Name("source", name)
+		}
+		defer f.Close()
+		in = f
 	}
-	path := source
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(env.Dir, path)
-	}
-	f, err := os.Open(path)
+	data, err := io.ReadAll(io.LimitReader(in, session.MaxBytes+1))
 	if err != nil {
-		return nil, diag.Errorf("E-STG-101", "the staged session from %s can not be opened: %w", path, err).Name("source", path)
+		return nil, diag.Errorf("E-STG-101", "the staged session from %s can not be read: %w", name, err).Name("source", name)
 	}
-	defer f.Close()
-	return session.Read(io.LimitReader(f, session.MaxBytes+1), path, nil)
+	if isSandbox(data) {
+		return decodeSandbox(data, name)
+	}
+	return session.Decode(data, name, nil)
 }
 
 // FromDocument takes the terms of a staged session: nothing is decided again, and
