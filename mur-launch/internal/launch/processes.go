@@ -17,6 +17,7 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/mur-launch/internal/mask"
 	"github.com/mur-capsules/mur/mur-launch/internal/shell"
 	"github.com/mur-capsules/mur/mur-launch/internal/tools"
 )
@@ -61,7 +62,12 @@ func (l *launching) openProcesses(ctx context.Context) error {
 		}
 		l.limitIO()
 	}
+	var secrets *mask.Set
+	if l.agency != nil {
+		secrets = l.agency.secrets
+	}
 	p.runner, err = shell.Start(ctx, shell.Options{
+		Secrets: secrets,
 		Program: program, Document: l.doc, Environ: l.environ, Scope: p.scope, Variables: variables(l.doc),
 		Session: l.held.Session, Records: l.held.Records, Now: l.env.Now,
 		Note: func(line string) { l.bootstrap("[shell] " + line) }, Over: p.over,

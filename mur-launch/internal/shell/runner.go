@@ -18,6 +18,7 @@ import (
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/workfs"
 	"github.com/mur-capsules/mur/mur-launch/internal/dispatch"
+	"github.com/mur-capsules/mur/mur-launch/internal/mask"
 )
 
 // endTime is how long a session's commands may take to end (SHL-85, SHL-86), and
@@ -40,7 +41,10 @@ type Options struct {
 	// Session and Records are held roots: output waits beneath the first, and logs
 	// are kept beneath the second.
 	Session, Records *workfs.Root
-	Now              func() time.Time
+	// Secrets are masked in the logs of commands that have ended; nil masks
+	// nothing.
+	Secrets *mask.Set
+	Now     func() time.Time
 	// Note takes a line for the session's log, Over is told once that the session
 	// must end; both from any goroutine.
 	Note func(line string)
@@ -205,7 +209,7 @@ func (r *Runner) read(e event, s *spools) (outcome, error) {
 		}
 		o := outcome{done: &d}
 		if d.Truncated && s != nil {
-			if o.log, err = s.writeLog(r.opt.Records, r.opt.Now(), d); err != nil {
+			if o.log, err = s.writeLog(r.opt.Records, r.opt.Secrets, r.opt.Now(), d); err != nil {
 				o.log, o.cut = "", true
 				r.opt.Note(fmt.Sprintf("the output of %s can not be kept: %v", d.Tool, err))
 			}
@@ -221,10 +225,25 @@ func (r *Runner) read(e event, s *spools) (outcome, error) {
 	return outcome{}, fmt.Errorf("mur-shell answered a call with %s", diag.Quote(e.Event))
 }
 
+// ProtectedError says that a command was not run because it names a read-only path.
+type ProtectedError struct {
+	Binary string
+	Protected
+}
+
+func (e *ProtectedError) Error() string {
+	return fmt.Sprintf("%s names %s, which capabilities.filesystem.read_only protects with %s", e.Via, e.Path, e.Entry)
+}
+
 // Resolve says what a shell tool's call would run and starts nothing (TOL-24). A
 // call that is refused is an error in mur-shell's words.
 func (r *Runner) Resolve(ctx context.Context, tool, data string) (Resolved, error) {
-	e, err := r.client.ask(ctx, request{Op: "resolve", Tool: tool, Data: &data})
+	return r.resolve(ctx, request{Tool: tool, Data: &data})
+}
+
+func (r *Runner) resolve(ctx context.Context, q request) (Resolved, error) {
+	q.Op = "resolve"
+	e, err := r.client.ask(ctx, q)
 	if err != nil {
 		return Resolved{}, err
 	}
@@ -369,7 +388,7 @@ func commandOf(argv []string, script *string) trace.Raw {
 // Execute runs an allowed program with an argument list and variables of the
 // call's own, in the foreground (SHL-94, SHL-154). Its trace line is nil when
 // nothing ran. A refusal is an error in mur-shell's words; one for the allow list
-// wraps wasmhost.ErrDenied.
+// wraps wasmhost.ErrDenied, one for a read-only path is a *ProtectedError.
 func (r *Runner) Execute(ctx context.Context, program string, args []string, env [][2]string) (wasmhost.ShellResult, *trace.Shell, error) {
 	if args == nil {
 		args = []string{}
@@ -378,6 +397,12 @@ func (r *Runner) Execute(ctx context.Context, program string, args []string, env
 	switch {
 	case err != nil:
 		return wasmhost.ShellResult{}, nil, err
+	case o.refused != nil && o.refused.Reason == "protected-path":
+		c, err := r.resolve(ctx, request{Tool: program, Args: &args, Env: env})
+		if err != nil || c.Protected == nil {
+			return wasmhost.ShellResult{}, nil, errors.New(o.refused.Message)
+		}
+		return wasmhost.ShellResult{}, nil, &ProtectedError{c.Binary, *c.Protected}
 	case o.refused != nil && o.refused.Reason == "not-allowed":
 		return wasmhost.ShellResult{}, nil, fmt.Errorf("%w: %s", wasmhost.ErrDenied, o.refused.Message)
 	case o.refused != nil:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/workfs"
+	"github.com/mur-capsules/mur/mur-launch/internal/mask"
 )
 
 // spools take the two streams of one command. They have no name: their bytes are
@@ -42,12 +43,14 @@ func (s *spools) close() {
 }
 
 // writeLog keeps the whole output of a command beneath the records directory and
-// returns the file's name relative to it (SHL-64, SHL-65).
-func (s *spools) writeLog(records *workfs.Root, now time.Time, d done) (string, error) {
-	f, name, err := createLog(records, fmt.Sprintf("shell-%d", now.UnixMilli()))
+// returns the file's name relative to it (SHL-64, SHL-65). The values of secrets
+// are not in it.
+func (s *spools) writeLog(records *workfs.Root, secrets *mask.Set, now time.Time, d done) (string, error) {
+	file, name, err := createLog(records, fmt.Sprintf("shell-%d", now.UnixMilli()))
 	if err != nil {
 		return "", err
 	}
+	f := secrets.Writer(file)
 	_, err = fmt.Fprintf(f, "%s\nExit code: %d\n\nStdout:\n", commandLine(d.Tool, d.Argv), d.ExitCode)
 	if err == nil {
 		err = copySpool(f, s.out, d.StdoutBytes)
@@ -58,10 +61,7 @@ func (s *spools) writeLog(records *workfs.Root, now time.Time, d done) (string, 
 	if err == nil {
 		err = copySpool(f, s.err, d.StderrBytes)
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return name, err
+	return name, errors.Join(err, f.Close(), file.Close())
 }
 
 // createLog makes a log of a name of its own; a taken one gets a number.
