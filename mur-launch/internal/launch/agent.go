@@ -210,7 +210,7 @@ func (l *launching) agent(ctx context.Context) loop.Outcome {
 			Desk: dispatch.New(dispatch.Options{
 				Document: l.doc, Inventory: a.inventory, Guests: desk, Processes: l.runs(), Runtime: l.held.Runtime, Mask: a.secrets.Text,
 			}),
-			Fatal: l.lost, Warn: l.warnOnce,
+			Gate: l.gates(), Fatal: l.lost, Warn: l.warnOnce,
 		},
 	})
 }

@@ -37,7 +37,6 @@ func unserved(doc *session.Document) error {
 		field string
 	}{
 		{len(doc.Gateways) > 0 && !agent, "gateways"},
-		{len(p.ReadOnly) > 0, "policy.read_only"},
 		{len(p.SpawnAllow) > 0, "policy.spawn_allow"},
 		{len(p.PeerFetchAllow) > 0, "policy.peer_fetch_allow"},
 		{agent && p.PlanSubmit, "policy.plan_submit"},

@@ -9,6 +9,7 @@ import (
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/trace"
 	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/mur-launch/internal/gate"
 	"github.com/mur-capsules/mur/mur-launch/internal/mask"
 )
 
@@ -31,6 +32,7 @@ type Desk struct {
 	secrets *mask.Set
 	where   func() (turn *int64, task *string)
 	procs   Processes
+	gate    *gate.Gate
 }
 
 // Options are what a Desk works with. Environ is the host's environment, of
@@ -58,6 +60,7 @@ func NewDesk(o Options) *Desk {
 	return &Desk{
 		doc: o.Document, inv: NewInventory(o.Document), guests: o.Guests, folders: o.Folders,
 		environ: o.Environ, trace: o.Trace, fail: o.Fail, gateway: o.Gateway, secrets: o.Secrets, where: o.Where, procs: o.Processes,
+		gate: gate.New(o.Document),
 	}
 }
 
@@ -75,6 +78,11 @@ func (d *Desk) Invoke(ctx context.Context, name string, in wasmhost.ToolInput) (
 	a, err := d.inv.Resolve(name)
 	if err == nil && a.Implementation == session.ImplSkill {
 		return d.readSkill(a, begin)
+	}
+	if err == nil && in.Data != nil {
+		if refused := d.gate.Tool(name, *in.Data); refused != nil {
+			return wasmhost.ToolResult{}, d.deny(refused)
+		}
 	}
 	var result wasmhost.ToolResult
 	if err == nil {

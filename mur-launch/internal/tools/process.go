@@ -3,11 +3,15 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/trace"
 	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/mur-launch/internal/gate"
+	"github.com/mur-capsules/mur/mur-launch/internal/shell"
 )
 
 // Processes runs what is no guest. An error says that nothing ran, or that the
@@ -29,6 +33,10 @@ func (d *Desk) Shell() func(ctx context.Context, program string, args []string, 
 func (d *Desk) execute(ctx context.Context, program string, args []string, env [][2]string) (wasmhost.ShellResult, error) {
 	begin := time.Now()
 	result, line, err := d.procs.Execute(ctx, program, args, env)
+	var p *shell.ProtectedError
+	if errors.As(err, &p) {
+		return wasmhost.ShellResult{}, d.deny(d.gate.Command(p.Binary, p.Path, p.Entry, p.Via))
+	}
 	call := executeLine(program, args, env, result, err)
 	call.DurationMS = time.Since(begin).Milliseconds()
 	if rerr := d.record(call); rerr != nil {
@@ -64,6 +72,16 @@ func executeLine(program string, args []string, env [][2]string, r wasmhost.Shel
 	}
 	line.Output, line.OutputBytes = &text, int64(len(text))
 	return line
+}
+
+// deny records a refused call, which has no other line (TRC-101), and returns what
+// the capsule reads.
+func (d *Desk) deny(refused *gate.Denied) error {
+	// A refusal that can not be recorded refuses all the same (TOL-88).
+	if err := d.record(refused.Line); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", wasmhost.ErrDenied, refused.Text)
 }
 
 // isNative tells what runs as a process from what is a guest.

@@ -59,7 +59,7 @@ func TestUnbuiltIsRefusedByKey(t *testing.T) {
 		head: "",
 		head + "capabilities: {network: {allow: [example.com]}, filesystem: {scope: data}, env: {allow: [LANG]}}\n": "",
 		head + "artifacts: [{name: ana/h, version: 1.0.0, runtime: hook}]\n":                                        "artifacts[0].runtime",
-		head + "capabilities: {filesystem: {read_only: [src]}}\n":                                                   "capabilities.filesystem.read_only",
+		head + "capabilities: {filesystem: {read_only: [src]}}\n":                                                   "",
 		head + "capabilities: {shell: {allow: [cat]}, resources: {cgroup_pids_max: 5}}\n":                           "",
 		head + "capabilities: {peer_fetch: {allow: [example.com]}}\n":                                               "capabilities.peer_fetch",
 		head + "capabilities: {plan: {submit: true}}\n":                                                             "capabilities.plan.submit",
@@ -71,7 +71,7 @@ func TestUnbuiltIsRefusedByKey(t *testing.T) {
 		head + "exports: {peer_files: {root: out}}\n":                                                               "exports.peer_files",
 		head + "exports: {peer_tasks: {accept: true}}\n":                                                            "exports.peer_tasks.accept",
 		head + "inference: {transport: process, driver: {artifact: builtin/claude}}\n":                              "inference.transport",
-		agent + "}\n":                        "",
+		agent + "}\n": "",
 		agent + "}\ncontrol: {settings: [inference.max_tokens]}\n": "control",
 	} {
 		c := parsed(t, text)

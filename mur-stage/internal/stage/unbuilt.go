@@ -24,7 +24,6 @@ func unbuilt(c *manifest.Capsule, p policy.Policy) (keys, reasons []string) {
 	if caps == nil {
 		caps = &policy.Capabilities{}
 	}
-	add(len(p.ReadOnly) > 0, "capabilities.filesystem.read_only", "tool calls are not checked against read-only paths yet")
 	add(caps.PeerFetch != nil, "capabilities.peer_fetch", "peers are not asked for files yet")
 	add(p.PlanSubmit, "capabilities.plan.submit", "plans are not run yet")
 	add(caps.Install != nil, "capabilities.install", "a session can not pull artifacts yet")
