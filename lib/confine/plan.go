@@ -180,7 +180,7 @@ func (p *Plan) devices() {
 		PathRule{"/dev/full", DeviceWrite, "device"},
 		PathRule{"/dev/tty", DeviceWrite, "device"},
 		PathRule{"/dev/random", DeviceRead, "device"},
-		PathRule{"/dev/pts", DeviceWrite, "terminals of the session's own"})...)
+		PathRule{"/dev/pts", Terminals, "terminals of the session's own"})...)
 }
 
 // composed adds what only exists in a composed root (CON-160).
@@ -227,7 +227,7 @@ func rightsWord(t Tree, workdirExec bool) string {
 	switch {
 	case t == WorkFolder && workdirExec:
 		return "write and execute"
-	case t == WorkFolder, t == DeviceWrite:
+	case t == WorkFolder, t == DeviceWrite, t == Terminals:
 		return "write"
 	case t == ExecFile, t == ExecDir, t == ExecListDir:
 		return "execute"

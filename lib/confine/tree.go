@@ -14,4 +14,5 @@ const (
 	ReadTree    Tree = "read-tree"    // derived directory, trust store, host_paths, runtime trees, /etc entries, /proc
 	DeviceRead  Tree = "device-read"  // /dev/zero, /dev/urandom
 	DeviceWrite Tree = "device-write" // /dev/null
+	Terminals   Tree = "terminals"    // /dev/pts of a composed root, and the requests that make a terminal
 )

@@ -43,6 +43,8 @@ var rooms = map[string][]string{
 	"confine/closure":                  {},
 	"confine/grants":                   {"confine", "confine/closure", "policy", "diag"},
 	"confine/readonly":                 {"toolschema"},
+	"confine/escape":                   {"confine", "confine/escape/attempt", "confine/seccomp", "policy"},
+	"confine/escape/attempt":           {},
 	"audit":                            {"provenance", "artifact", "diag", "lockfile", "manifest", "names", "store", "wasmhost"},
 	"spend":                            {"diag", "ids", "workfs"},
 	"toolschema":                       {"diag"},

@@ -93,7 +93,10 @@ func Find(ctx context.Context, r Request, h Host) Found {
 		for _, file := range p.Closure {
 			dir := filepath.Dir(file)
 			bind := confine.Bind{Path: dir, Kind: "binary-dir"}
-			if !inFixedTree(dir) && grantable(r, dir) && !slices.Contains(f.Binds, bind) {
+			if !grantable(r, dir) { // a parent of the work folder, say: the file alone
+				bind.Path = file
+			}
+			if !inFixedTree(dir) && grantable(r, bind.Path) && !slices.Contains(f.Binds, bind) {
 				f.Binds = append(f.Binds, bind)
 			}
 		}

@@ -77,6 +77,8 @@ func Rights(t confine.Tree, abi int, isDir, workdirExec bool) uint64 {
 		r = readFile
 	case confine.DeviceWrite:
 		r = readFile | writeFile | truncate
+	case confine.Terminals:
+		r = readFile | writeFile | truncate | ioctlDev
 	}
 	r &= Handled(abi).Handled_access_fs
 	if !isDir {

@@ -76,11 +76,16 @@ var unknown = []string{"clone3"}
 // Denied returns the names of the calls that may never be allowed.
 func Denied() []string { return slices.Clone(denied) }
 
+// unfiltered are calls that the kernel lets past every filter, since it makes
+// programs call them itself: of anybody else they are an error of their own
+// (seccomp(2)).
+var unfiltered = []string{"uretprobe", "uprobe"}
+
 // Refused returns the numbers below end that the filter refuses whatever their
 // arguments: those the table knows (EPERM), and those it does not (ENOSYS).
-func (a Arch) Refused(end uint32) (known, unknownNumbers []uint32) {
+func (a Arch) Refused(end uint32) (known, others []uint32) {
 	passes := map[uint32]bool{}
-	for _, name := range slices.Concat(allowed, unknown) {
+	for _, name := range slices.Concat(allowed, unknown, unfiltered) {
 		if n, ok := a.numbers[name]; ok {
 			passes[n] = true
 		}
@@ -97,8 +102,8 @@ func (a Arch) Refused(end uint32) (known, unknownNumbers []uint32) {
 		case table[n] && !passes[n]:
 			known = append(known, n)
 		case !table[n]:
-			unknownNumbers = append(unknownNumbers, n)
+			others = append(others, n)
 		}
 	}
-	return known, unknownNumbers
+	return known, others
 }

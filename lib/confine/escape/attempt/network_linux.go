@@ -152,7 +152,7 @@ func init() {
 		n, _ := strconv.Atoi(a[1])
 		var wg sync.WaitGroup
 		var mu sync.Mutex
-		alive := 0
+		alive, over := 0, false
 		hold := make(chan struct{})
 		for range n {
 			wg.Go(func() {
@@ -163,7 +163,9 @@ func init() {
 				defer c.Close()
 				if greeted(c) == "ok" {
 					mu.Lock()
-					alive++
+					if !over {
+						alive++
+					}
 					mu.Unlock()
 				}
 				<-hold
@@ -178,6 +180,9 @@ func init() {
 				break
 			}
 		}
+		mu.Lock()
+		over = true
+		mu.Unlock()
 		close(hold)
 		wg.Wait()
 		return fmt.Sprintf("ok:%d", alive)
