@@ -2,9 +2,7 @@ package checks
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/mur-capsules/mur/lib/cli"
@@ -27,28 +25,36 @@ func gatherHost(env cli.Env) (Host, []Check) {
 	h.Ceiling = best.Achieved.String()
 
 	checks := confinement(h.Probe, best)
+	if runtime.GOOS == "linux" {
+		h.Facts = gatherFacts()
+		checks = append(checks, h.Facts.rows()...)
+	}
 	checks = append(checks, engines(&h)...)
 	home, err := workfs.FindHome(env.Environ)
 	if err != nil {
 		return h, append(checks, fault("home", Failed, err))
 	}
 	h.MurmurHome = home.Path()
-	return h, append(checks, homeUsable(home.Path()), configFile(filepath.Join(home.Path(), "config.yaml")))
+	checks = append(checks, homeUsable(home.Path()))
+	_, rows := configuration(env, home)
+	return h, append(checks, rows...)
 }
 
 // confinement is a row for each mechanism of the reading (CON-4), with the
 // blocker and its remedy where one is missing.
 func confinement(r confine.Reading, best confine.Decision) []Check {
+	proc := ok("private-proc", "commands get a /proc that shows their own processes alone")
+	if r.ProcView != "private" {
+		proc = Check{Name: "private-proc", Status: Warning, Message: "commands of a scoped session see the host's /proc: no fresh proc can be mounted in a PID namespace", Remedy: "in a container unmask /proc (podman run --security-opt unmask=/proc), or run outside of it"}
+	}
 	rows := []Check{
-		mechanism("landlock", r.Landlock.State == confine.LandlockEnforced, fmt.Sprintf("Landlock is %s, ABI %d", r.Landlock.State, r.Landlock.ABI), confine.Blocker{Name: confine.LandlockUnavailable}),
-		mechanism("seccomp", r.Seccomp, "seccomp filters can be installed", confine.Blocker{Name: confine.KernelUnsupported}),
-		blocked("mount-namespace", r.MountNS, "a composed root can be mounted and entered", r.SealedBlocker),
-		blocked("network-namespace", r.NetNS, "a network namespace with local routes can be made", r.NetworkBlocker),
-		{Name: "private-proc", Status: OK, Message: "the view of processes is " + r.ProcView},
-		cgroupScope(r.Cgroup),
+		landlock(r.Landlock), seccomp(r),
+		blocked("mount-namespace", "E-CAP-003", r.MountNS, "a composed root can be mounted and entered", r.SealedBlocker),
+		blocked("network-namespace", "E-CAP-005", r.NetNS, "a network namespace with local routes can be made", r.NetworkBlocker),
+		proc, cgroupScope(r.Cgroup),
 	}
 	if r.UsernsGrant != nil {
-		rows = append(rows, ok("user-namespaces", "user namespaces: "+*r.UsernsGrant))
+		rows = append(rows, appArmor(*r.UsernsGrant))
 	}
 	if r.Root != nil {
 		rows = append(rows, root(*r.Root))
@@ -60,21 +66,22 @@ func confinement(r confine.Reading, best confine.Decision) []Check {
 	return append(rows, row)
 }
 
-func mechanism(name string, has bool, message string, b confine.Blocker) Check {
-	if has {
-		return ok(name, message)
+func seccomp(r confine.Reading) Check {
+	if r.Seccomp {
+		return ok("seccomp", "seccomp filters can be installed")
 	}
-	return Check{Name: name, Status: Warning, Code: "E-CAP-003", Message: "not there: " + message, Remedy: b.Remedy()}
+	c := Check{Name: "seccomp", Status: Warning, Code: "E-CAP-003", Message: "seccomp filters can not be installed, so nothing limits what commands ask of the kernel and containment above advisory is refused", Remedy: "use a kernel with CONFIG_SECCOMP_FILTER, and a container profile that lets seccomp and prctl through"}
+	if b := r.SealedBlocker; b != nil && (b.Name == confine.ProbeUnavailable || b.Name == confine.NotLinux) {
+		c.Message, c.Remedy = c.Message+": "+b.String(), b.Remedy()
+	}
+	return c
 }
 
-func blocked(name string, has bool, message string, b *confine.Blocker) Check {
+func blocked(name string, code diag.Code, has bool, message string, b *confine.Blocker) Check {
 	if has {
 		return ok(name, message)
 	}
-	c := Check{Name: name, Status: Warning, Code: "E-CAP-003", Message: "not possible: " + message}
-	if name == "network-namespace" {
-		c.Code = "E-CAP-005"
-	}
+	c := Check{Name: name, Status: Warning, Code: code, Message: "not possible: " + message}
 	if b != nil {
 		c.Message += ": " + b.String()
 		c.Remedy = b.Remedy()
@@ -87,11 +94,26 @@ func cgroupScope(c confine.Cgroup) Check {
 	if c.Version != nil {
 		return ok("cgroup", fmt.Sprintf("a scope can be made on cgroup v%d with %s", *c.Version, strings.Join(c.Controllers, ", ")))
 	}
-	row := Check{Name: "cgroup", Status: Warning, Code: "E-RUN-012", Message: "no cgroup scope can be made, so a capsule that runs processes is refused", Remedy: "delegate the memory, pids and cpu controllers to this user, for example with a systemd user session"}
+	row := Check{Name: "cgroup", Status: Warning, Code: "E-RUN-012", Message: "no cgroup scope can be made, so a capsule that runs processes is refused", Remedy: cureCgroup(c.Blocker)}
 	if c.Blocker != nil {
 		row.Message += ": " + c.Blocker.String()
 	}
 	return row
+}
+
+// cureCgroup says how to get a scope, by what stood in the way.
+func cureCgroup(b *confine.Blocker) string {
+	switch {
+	case b == nil:
+		return ""
+	case b.Remedy() != "":
+		return b.Remedy()
+	case b.Errno == int(unix.EROFS):
+		return "the cgroup file systems are mounted read-only: in a container mount them writable (docker run --cgroupns=private -v /sys/fs/cgroup:/sys/fs/cgroup:rw), or run on the host"
+	case b.Errno == int(unix.EACCES) || b.Errno == int(unix.EPERM):
+		return "start mur in a group of your own: systemd-run --user --scope -p Delegate=yes <command>; on cgroup v1 have root make one in each hierarchy and chown it to you"
+	}
+	return "have the controllers memory, pids and cpu mounted, and on v2 enabled in cgroup.subtree_control of every group above"
 }
 
 // root says as whom commands would run (CON-278).
@@ -123,46 +145,4 @@ func engines(h *Host) []Check {
 	_ = c.Close()
 	h.Engines["component"] = Engine{Info: &info2}
 	return append(rows, ok("engine.component", fmt.Sprintf("%s %s runs components", info2.Name, info2.Version)))
-}
-
-// homeUsable looks whether the murmur home, or the nearest directory above it
-// that exists, is this user's and can be written. It makes nothing (SES-14).
-func homeUsable(home string) Check {
-	var st unix.Stat_t
-	for dir := home; ; dir = filepath.Dir(dir) {
-		err := unix.Lstat(dir, &st)
-		if err == unix.ENOENT && dir != "/" {
-			continue
-		}
-		var e *diag.Error
-		switch {
-		case err != nil:
-			e = diag.Errorf("E-IO-003", "the murmur home %s can not be looked at: %w", home, err)
-		case st.Mode&unix.S_IFMT != unix.S_IFDIR:
-			e = diag.Errorf("E-IO-003", "the murmur home %s is unusable: %s is not a directory", home, dir)
-		case dir == home && int(st.Uid) != os.Getuid():
-			e = diag.Errorf("E-IO-003", "the murmur home %s belongs to uid %d", home, st.Uid)
-		case unix.Access(dir, unix.W_OK|unix.X_OK) != nil:
-			e = diag.Errorf("E-IO-003", "the murmur home %s can not be written: %s is not writable", home, dir)
-		case dir == home:
-			return ok("home", "the murmur home is "+home)
-		default:
-			return ok("home", fmt.Sprintf("the murmur home %s will be made in %s", home, dir))
-		}
-		return fault("home", Failed, e.Hint("set MURMUR_HOME to a directory of yours"))
-	}
-}
-
-// configFile warns of a config.yaml that others can read (W-SEC-028).
-func configFile(path string) Check {
-	st, err := os.Lstat(path)
-	switch {
-	case os.IsNotExist(err):
-		return ok("config", "no config file "+path)
-	case err != nil:
-		return fault("config", Failed, diag.Errorf("E-IO-003", "%s can not be looked at: %w", path, err))
-	case st.Mode().Perm()&0o077 != 0:
-		return Check{Name: "config", Status: Warning, Code: "W-SEC-028", Message: fmt.Sprintf("%s can be read by others: mode %04o", path, st.Mode()&fs.ModePerm), Remedy: "chmod 600 " + path}
-	}
-	return ok("config", path+" is private")
 }

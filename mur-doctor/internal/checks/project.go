@@ -11,7 +11,6 @@ import (
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/audit"
 	"github.com/mur-capsules/mur/lib/cli"
-	"github.com/mur-capsules/mur/lib/config"
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
@@ -46,7 +45,9 @@ func gatherProject(ctx context.Context, env cli.Env, o Options, h Host) (*Projec
 	p.Name, p.Version = m.Name, m.Version
 	rows = append(rows, ok("manifest", fmt.Sprintf("%s %s parses", m.Name, m.Version)))
 
-	rows = append(rows, declared(m, environment(env, path), h)...)
+	environ, more := envFile(env)
+	rows = append(rows, more...)
+	rows = append(rows, declared(m, environ, h)...)
 	lock, found, err := lockfile.Load(filepath.Join(filepath.Dir(path), lockfile.FileName))
 	p.Locked = found
 	switch {
@@ -65,19 +66,6 @@ func warned(name string, warnings []diag.Warning) []Check {
 		rows[i] = Check{Name: name, Status: Warning, Code: w.Code, Message: w.Message}
 	}
 	return rows
-}
-
-// environment is the process's, with what the project's .env adds (MAN-293).
-func environment(env cli.Env, manifestPath string) []string {
-	path, data, err := config.FindEnvFile(filepath.Dir(manifestPath))
-	if err != nil || path == "" {
-		return env.Environ
-	}
-	more, err := config.ParseEnv(path, data)
-	if err != nil {
-		return env.Environ
-	}
-	return config.MergeEnv(env.Environ, more)
 }
 
 // declared predicts what the manifest alone and the host would make of a stage:
@@ -143,12 +131,11 @@ func pinned(ctx context.Context, env cli.Env, m *manifest.Capsule, path string, 
 		Manifest: m, Lock: lock, LockPath: filepath.Join(filepath.Dir(path), lockfile.FileName), Stores: chain, Host: artifact.Host(), Limits: limits,
 	}, func(w diag.Warning) { rows = append(rows, warned("artifact", []diag.Warning{w})...) })
 	for _, f := range findings {
-		name := "artifact." + f.Ref.String()
 		for _, e := range f.Faults {
-			rows = append(rows, fault(name, Failed, e))
+			rows = append(rows, fault("artifact", Failed, e).about(f.Ref.String()))
 		}
 		if len(f.Faults) == 0 {
-			rows = append(rows, ok(name, "as pinned, in the "+f.Store+" store"))
+			rows = append(rows, ok("artifact", "as pinned, in the "+f.Store+" store").about(f.Ref.String()))
 		}
 	}
 	if err != nil {
@@ -171,11 +158,11 @@ func installed(ctx context.Context, env cli.Env, m *manifest.Capsule, path strin
 		ref := artifact.Ref{Full: e.Name, Version: e.Version}
 		switch found, err := chain.Has(ctx, ref, artifact.Host()); {
 		case err != nil:
-			rows = append(rows, fault("artifact."+ref.String(), Failed, err))
+			rows = append(rows, fault("artifact", Failed, err).about(ref.String()))
 		case !found:
-			rows = append(rows, Check{Name: "artifact." + ref.String(), Status: Failed, Code: "E-RUN-008", Message: ref.String() + " is declared and not installed", Remedy: "mur-lock install " + ref.String()})
+			rows = append(rows, Check{Name: "artifact", Subject: ref.String(), Status: Failed, Code: "E-RUN-008", Message: ref.String() + " is declared and not installed", Remedy: "mur-lock install " + ref.String()})
 		default:
-			rows = append(rows, ok("artifact."+ref.String(), "installed"))
+			rows = append(rows, ok("artifact", "installed").about(ref.String()))
 		}
 	}
 	return rows

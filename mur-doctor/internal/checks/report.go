@@ -20,14 +20,18 @@ const (
 	Failed  Status = "error"
 )
 
-// Check is one row of the report. Name is a stable id: what it is about, with a
-// dot before a detail. Code is empty when all is well.
+// Check is one row of the report. Name is one of Names and never changes its
+// meaning; Subject is which of several things it is about, "" where there is but
+// one. Code is empty when all is well, and for what has none. Fixed says what
+// --fix did about it; such a row is no warning and no failure any more.
 type Check struct {
 	Name    string    `json:"name"`
+	Subject string    `json:"subject,omitempty"`
 	Status  Status    `json:"status"`
 	Code    diag.Code `json:"code"`
 	Message string    `json:"message"`
 	Remedy  string    `json:"remedy,omitempty"`
+	Fixed   string    `json:"fixed,omitempty"`
 }
 
 // Report is what mur-doctor prints with --json: murmur.doctor/1.
@@ -42,6 +46,7 @@ type Report struct {
 type Host struct {
 	Version    string            `json:"version"` // of mur-doctor
 	Probe      confine.Reading   `json:"probe"`
+	Facts      Facts             `json:"facts"`
 	Tier       confine.Tier      `json:"tier"`
 	Ceiling    string            `json:"ceiling"` // the strongest class this host gives
 	Engines    map[string]Engine `json:"engines"` // component and core
@@ -71,6 +76,9 @@ func (r *Report) Failed() bool {
 	}
 	return false
 }
+
+// about sets what a row is about.
+func (c Check) about(subject string) Check { c.Subject = subject; return c }
 
 func ok(name, message string) Check { return Check{Name: name, Status: OK, Message: message} }
 

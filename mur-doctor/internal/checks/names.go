@@ -1,0 +1,34 @@
+package checks
+
+// Names are the ids of checks with what each is about, in the order of a report
+// (DIA-206). An id never changes its meaning; a report may have several rows of
+// one, told apart by their subjects, or none.
+func Names() [][2]string {
+	return [][2]string{
+		{"landlock", "Landlock: state, ABI, what it holds and what it does not know"},
+		{"seccomp", "seccomp filters can be installed"},
+		{"mount-namespace", "the rehearsal of a composed root (P4)"},
+		{"network-namespace", "the rehearsal of a network namespace with local routes (P5)"},
+		{"private-proc", "a fresh proc in a PID namespace (P6)"},
+		{"cgroup", "a scope can be made for a session's processes, and in which hierarchies (P7)"},
+		{"apparmor", "the value of `userns_grant` (P3)"},
+		{"root", "only as root: as whom commands would run (P8)"},
+		{"containment", "the strongest class of this host"},
+		{"system-calls", "the kernel answers the calls mur is built on"},
+		{"namespaces", "each kind of namespace a sealed session has of its own can be made"},
+		{"cgroup-layout", "cgroup v2, v1 or hybrid, with the controllers of each"},
+		{"memfd", "`vm.memfd_noexec`, which is not relied on"},
+		{"open-files", "the limits of open files of this process"},
+		{"tun", "that `/dev/net/tun` is not needed"},
+		{"engine.core", "the engine for core modules"},
+		{"engine.component", "the engine for components"},
+		{"home", "the murmur home is, or can be made, a directory of this user"},
+		{"config", "a configuration file parses"},
+		{"env-file", "the project's `.env` parses"},
+		{"secrets", "a file that holds secrets is this user's alone"},
+		{"manifest", "the manifest parses"},
+		{"lock", "`murmur.lock` parses"},
+		{"artifact", "a declared artifact is installed, as pinned, signed where demanded, and for this platform"},
+		{"environment", "a variable or credential that is needed is set somewhere"},
+	}
+}
