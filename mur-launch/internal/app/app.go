@@ -58,7 +58,7 @@ func Run(ctx context.Context, env cli.Env) int {
 			if c.Args().Len() > 1 {
 				return diag.Usagef("one document at most, not %d; see --help", c.Args().Len())
 			}
-			opt := launch.Options{Input: c.Args().First(), NoEnvFile: c.Bool("no-env-file")}
+			opt := launch.Options{Input: c.Args().First(), NoEnvFile: c.Bool("no-env-file"), Verbose: c.Bool("verbose")}
 			if c.IsSet("task") {
 				task := c.String("task")
 				opt.Task = &task

@@ -31,6 +31,8 @@ type Options struct {
 	Stream io.Writer
 	// Exit ends the process at once; nil is os.Exit.
 	Exit func(status int)
+	// Verbose raises the warnings that only inform.
+	Verbose bool
 	// Announce is told once that the session runs.
 	Announce func(Start)
 	// Warn takes warnings the launch itself raises.

@@ -82,7 +82,7 @@ func (l *launching) openProcesses(ctx context.Context) error {
 				p.over(err)
 			})
 	}
-	for _, w := range tierWarnings(l.doc, p.scope != nil) {
+	for _, w := range tierWarnings(l.doc, p.scope != nil, l.opt.Verbose) {
 		l.warn(w)
 	}
 	return nil
@@ -247,8 +247,9 @@ func variables(doc *session.Document) map[string]string {
 	return out
 }
 
-// tierWarnings say what holds commands less than people may think (CON-268).
-func tierWarnings(doc *session.Document, bounded bool) []diag.Warning {
+// tierWarnings say what holds commands less than people may think, and when asked
+// for more also what holds them (CON-268).
+func tierWarnings(doc *session.Document, bounded, verbose bool) []diag.Warning {
 	var out []diag.Warning
 	add := func(code diag.Code, topic, format string, args ...any) {
 		out = append(out, diag.Warningf(code, topic, format, args...))
@@ -262,6 +263,8 @@ func tierWarnings(doc *session.Document, bounded bool) []diag.Warning {
 		add("W-SEC-001", "containment", "this host has no kernel sandbox, so commands run with this user's rights for as long as it has none: nothing but their environment is kept from them")
 	case tier == confine.TierSeccomp:
 		add("W-SEC-002", "containment", "Landlock can not be used on this host, so what commands read, write and execute is not limited; system calls, privileges and the network are")
+	case verbose:
+		add("W-SEC-005", "containment", "commands are held by %s to the files, programs and hosts the manifest grants; capabilities.network.unix_sockets, here %t, would let them talk to other programs of this host", tier, p.UnixSockets)
 	}
 	if tier == confine.TierNone && open && slices.Contains(p.ShellAllow, "bash") && len(p.NetworkAllow) > 0 {
 		add("W-SEC-003", "containment", "capabilities.shell.allow has bash and nothing here holds it to capabilities.network.allow")
