@@ -59,7 +59,9 @@ func Main() {
 	if err != nil || unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil {
 		os.Exit(126)
 	}
-	clear(serve(conn))
+	groups := serve(conn)
+	workers.ends.Wait()
+	clear(groups)
 	os.Exit(0)
 }
 
@@ -173,13 +175,13 @@ func startWorker(q request, fds []int) (int, error) {
 		return 0, err
 	}
 	workers.add(proc.Pid)
-	go func() { // ends with its client's socket
+	workers.ends.Go(func() { // it ends with its client's socket
 		_, _ = proc.Wait()
 		workers.remove(proc.Pid)
 		if !q.PID {
 			workers.endOrphans()
 		}
-	}()
+	})
 	return proc.Pid, nil
 }
 
@@ -189,6 +191,7 @@ var workers = living{pids: map[int]bool{}}
 type living struct {
 	mu   sync.Mutex
 	pids map[int]bool
+	ends sync.WaitGroup
 }
 
 func (l *living) add(pid int) {
@@ -236,9 +239,10 @@ func (l *living) endOrphans() {
 
 // Holder is the client's side.
 type Holder struct {
-	mu   sync.Mutex // one request at a time
-	conn *packet.Conn
-	proc *os.Process
+	mu      sync.Mutex // one request at a time
+	conn    *packet.Conn
+	proc    *os.Process
+	orphans bool // a worker may leave processes to the holder
 }
 
 // Start starts a holder with an empty environment and opens the egress sockets
@@ -322,6 +326,9 @@ func (h *Holder) Worker(ctx context.Context, cgroup *os.File, s worker.Setup, st
 	if cgroup != nil {
 		fds = append(fds, int(cgroup.Fd()))
 	}
+	h.mu.Lock()
+	h.orphans = h.orphans || !s.PrivateProc
+	h.mu.Unlock()
 	r, _, err := h.ask(request{Worker: true, Private: s.PrivateMounts, PID: s.PrivateProc, Cgroup: cgroup != nil}, fds...)
 	if err != nil {
 		conn.Close()
@@ -350,9 +357,16 @@ func (h *Holder) Bequeath(groups []string) error {
 // PID is the holder's process id.
 func (h *Holder) PID() int { return h.proc.Pid }
 
-// Stop ends the holder and waits for it. Workers end with their own sockets.
+// Stop ends the holder and waits for it. Workers end with their own sockets, which
+// are closed before.
 func (h *Holder) Stop() {
 	_ = h.conn.Close()
-	_ = h.proc.Kill()
+	if h.orphans {
+		// It ends by itself when nothing is left that a worker left.
+		late := time.AfterFunc(orphanTime+time.Second, func() { _ = h.proc.Kill() })
+		defer late.Stop()
+	} else {
+		_ = h.proc.Kill()
+	}
 	_, _ = h.proc.Wait()
 }

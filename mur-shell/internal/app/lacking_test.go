@@ -110,7 +110,7 @@ func TestHostsThatLackAPiece(t *testing.T) {
 	// Where there is no PID namespace a command can end its own worker: then all of
 	// it ends.
 	o := on(noPID, "run", "--allow", "sh", "--allow", "setsid", "--allow", "sleep", "--", "sh", "-c", "setsid sleep 4432 & kill -9 $PPID; sleep 4432")
-	if o.code != 125 || !strings.Contains(o.stderr, "worker ended") {
+	if o.code != 125 || !strings.Contains(o.stderr, "the worker ") {
 		t.Errorf("%d %q", o.code, o.stderr)
 	}
 	eventually(t, 3*time.Second, "all of it has ended", func() bool { return len(processes(t, "4432")) == 0 })

@@ -121,7 +121,7 @@ func (r *Room) Start(ctx context.Context, c Command) (*Running, error) {
 		if failed {
 			return nil, &StartError{Step: step.Step, Errno: step.Errno}
 		}
-		return nil, fmt.Errorf("the worker was lost before the command started: %w", err)
+		return nil, fmt.Errorf("the worker was lost as the command started: %w", err)
 	}
 	if c.Timeout > 0 {
 		x.mu.Lock()
