@@ -70,7 +70,6 @@ func exitStatus(err error) int {
 type startFailure struct {
 	status  int // 126 or 127
 	message string
-	hint    string
 }
 
 func (f *startFailure) Error() string { return f.message }

@@ -13,16 +13,15 @@ import (
 
 // request is what run, resolve and why were asked for.
 type request struct {
-	staged   string
-	opts     terms.Options
-	words    []string // the entry and its arguments
-	tool     string   // or an entry and a text for it
-	command  string
-	timeout  time.Duration
-	stdin    bool
-	json     bool
-	explain  bool
-	floorSet bool
+	staged  string
+	opts    terms.Options
+	words   []string // the entry and its arguments
+	tool    string   // or an entry and a text for it
+	command string
+	timeout time.Duration
+	stdin   bool
+	json    bool
+	explain bool
 }
 
 func termFlags() []ucli.Flag {

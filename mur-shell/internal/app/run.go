@@ -156,7 +156,7 @@ func (r request) execute(ctx context.Context, env cli.Env, t *terms.Terms, rm *r
 	environ := call.Environment(env.Environ, t.Runtime, t.Policy.ShellBaselineEnv, t.Policy.Env(), call.Folders{Work: f.Work, Home: f.Home, Tmp: f.Tmp})
 	program, err := call.Lookup(c.Entry, call.Value(environ, "PATH"), f.Work)
 	if err != nil {
-		return r.failed(env, notStarted(c.Entry, err, t))
+		return r.failed(env, notStarted(c.Entry, err))
 	}
 	cmd := room.Command{Program: program.Path, Argv: append([]string{c.Entry}, c.Args...), Env: environ, Timeout: r.timeout}
 	if r.stdin {
@@ -251,7 +251,7 @@ func limitHit(entry string, res room.Result, t *terms.Terms) error {
 }
 
 // notStarted says that an entry leads to no program.
-func notStarted(entry string, err error, t *terms.Terms) error {
+func notStarted(entry string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return &startFailure{status: 126, message: fmt.Sprintf("%s is not executable", diag.Quote(entry))}
 	}
