@@ -5,8 +5,11 @@ package audit
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/diag"
@@ -46,20 +49,43 @@ type Finding struct {
 // platform (W-REG-001) and of stale interfaces in what the project's store holds
 // besides (W-REG-003). The error is that of a store that cannot be listed.
 func Run(ctx context.Context, p Project, warn func(diag.Warning)) ([]Finding, error) {
-	var out []Finding
 	declared := map[names.Full]bool{}
+	var entries []manifest.Entry
 	for _, e := range p.Manifest.Artifacts {
 		declared[e.Name] = true
 		if e.Source == "" {
-			out = append(out, p.one(ctx, e, warn))
+			entries = append(entries, e)
 		}
 	}
+	out := p.all(ctx, entries, warn)
 	for _, e := range p.Lock.Entries {
 		if !declared[e.Name] {
 			warn(unused(p.LockPath, e))
 		}
 	}
 	return out, p.staleBesides(ctx, declared, warn)
+}
+
+// all looks at entries side by side; findings and warnings are in their order.
+func (p Project) all(ctx context.Context, entries []manifest.Entry, warn func(diag.Warning)) []Finding {
+	out := make([]Finding, len(entries))
+	warnings := make([][]diag.Warning, len(entries))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(entries), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(entries); i = int(next.Add(1)) - 1 {
+				out[i] = p.one(ctx, entries[i], func(w diag.Warning) { warnings[i] = append(warnings[i], w) })
+			}
+		})
+	}
+	wg.Wait()
+	for _, ws := range warnings {
+		for _, w := range ws {
+			warn(w)
+		}
+	}
+	return out
 }
 
 func (p Project) one(ctx context.Context, e manifest.Entry, warn func(diag.Warning)) Finding {
@@ -90,7 +116,7 @@ func (p Project) one(ctx context.Context, e manifest.Entry, warn func(diag.Warni
 	if f.Signed, err = p.Trust.Check(ctx, p.Trust.Artifacts, found.Attestations, subject); err != nil {
 		f.Faults = append(f.Faults, err)
 	}
-	it, err := store.NewItem(found.Bytes, ref, p.Host, p.Limits, ref.String())
+	it, err := found.Item(p.Host)
 	if err != nil {
 		f.Faults = append(f.Faults, err)
 		return f

@@ -59,15 +59,37 @@ func NewItem(data []byte, want artifact.Ref, platform string, limits artifact.Li
 	if err != nil {
 		return nil, artifact.Fault(what, err)
 	}
-	text, err := a.Manifest()
+	it := &Item{Ref: want, Bytes: data, SHA256: artifact.Hash(data), Archive: a}
+	if err := it.read(want, platform, what); err != nil {
+		return nil, err
+	}
+	return it, nil
+}
+
+// Item is what a store answered with as an item, for a platform where the file
+// that answered names none. Nothing is opened or hashed again.
+func (f *Found) Item(platform string) (*Item, error) {
+	it := &Item{Ref: f.Ref, Bytes: f.Bytes, SHA256: f.SHA256, Archive: f.Archive, Attestations: f.Attestations}
+	if f.Platform != "" {
+		platform = f.Platform
+	}
+	if err := it.read(f.Ref, platform, f.Ref.String()); err != nil {
+		return nil, err
+	}
+	return it, nil
+}
+
+// read reads the archive's own manifest and compares it with what is wanted.
+func (it *Item) read(want artifact.Ref, platform, what string) error {
+	text, err := it.Archive.Manifest()
 	if err != nil {
-		return nil, artifact.Fault(what, err)
+		return artifact.Fault(what, err)
 	}
 	m, _, err := manifest.ParseArtifact(what+": "+manifest.FileName, text, manifest.ArtifactOptions{})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	it := &Item{Ref: want, Bytes: data, SHA256: artifact.Hash(data), Archive: a, Manifest: m}
+	it.Manifest = m
 	differs := func(key, got, want string) error {
 		return diag.Errorf("E-IO-003", "%s: the archive's own manifest says %s %s, not %s", what, key, diag.Quote(got), diag.Quote(want)).
 			About(diag.Subject{Kind: diag.Artifact, Name: what}).
@@ -77,21 +99,21 @@ func NewItem(data []byte, want artifact.Ref, platform string, limits artifact.Li
 	case want.Full.Name == "":
 		it.Ref.Full.Name = m.Name
 	case want.Full.Name != m.Name:
-		return nil, differs("name", m.Name, want.Full.Name)
+		return differs("name", m.Name, want.Full.Name)
 	}
 	switch {
 	case want.Version == "":
 		it.Ref.Version = m.Version
 	case want.Version != m.Version:
-		return nil, differs("version", m.Version, want.Version)
+		return differs("version", m.Version, want.Version)
 	}
 	if err := checkRef(it.Ref, what); err != nil {
-		return nil, err
+		return err
 	}
 	if m.Kind == manifest.Native {
 		it.Platform = platform
 	}
-	return it, nil
+	return nil
 }
 
 // checkRef checks what becomes a path in the store.

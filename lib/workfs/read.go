@@ -1,6 +1,7 @@
 package workfs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -49,15 +50,27 @@ func (r *Root) ReadFile(rel string, limit int64) ([]byte, error) {
 	return readAll(f, limit)
 }
 
+// sizeOf is the size of a file as far as it is worth believing.
+func sizeOf(f *os.File) int64 {
+	fi, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	return min(max(fi.Size(), 0), 64<<20)
+}
+
 func readAll(f *os.File, limit int64) ([]byte, error) {
 	var src io.Reader = f
 	if limit > 0 {
 		src = io.LimitReader(f, limit+1)
 	}
-	data, err := io.ReadAll(src)
+	// The size is no promise, only where to begin.
+	buf := bytes.NewBuffer(make([]byte, 0, sizeOf(f)+bytes.MinRead))
+	_, err := buf.ReadFrom(src)
 	if err != nil {
 		return nil, err
 	}
+	data := buf.Bytes()
 	if limit > 0 && int64(len(data)) > limit {
 		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)}
 	}

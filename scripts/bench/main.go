@@ -46,6 +46,9 @@ var figures = []figure{
 	{"P11", firstRequest},
 	{"P12", traceFilter},
 	{"P13", traceAppend},
+	{"P14", verifyMany},
+	{"P15", installMany},
+	{"P16", packLarge},
 }
 
 func main() {

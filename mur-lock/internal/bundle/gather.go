@@ -83,7 +83,7 @@ func item(ctx context.Context, p *project.Places, lock lockfile.Lock, ref artifa
 	if err := store.CheckHash(pin, found.SHA256, p.Host); err != nil {
 		return nil, err
 	}
-	return store.NewItem(found.Bytes, ref, p.Host, p.Limits, ref.String())
+	return found.Item(p.Host)
 }
 
 // files reads the files of the project that its manifest names.

@@ -203,15 +203,10 @@ func (in *installer) fromStores(ctx context.Context, ref artifact.Ref) (f fetche
 	if err != nil {
 		return fetched{}, false, err
 	}
-	platform := best.found.Platform
-	if platform == "" {
-		platform = in.Host // an untagged native program is stored with its tag
-	}
-	it, err := store.NewItem(best.found.Bytes, ref, platform, in.Limits, ref.String())
+	it, err := best.found.Item(in.Host) // an untagged native program is stored with its tag
 	if err != nil {
 		return fetched{}, false, err
 	}
-	it.Attestations = best.found.Attestations
 	return fetched{item: it, stored: best.target && it.Platform == best.found.Platform}, in.isPinned(ref, it.SHA256), nil
 }
 

@@ -47,7 +47,7 @@ func pinOne(ctx context.Context, p *project.Places, ref artifact.Ref, update boo
 		return row.Fail(err)
 	}
 	row.SHA256, row.Store = f.SHA256, f.Store
-	it, err := store.NewItem(f.Bytes, ref, p.Host, p.Limits, ref.String())
+	it, err := f.Item(p.Host)
 	if err != nil {
 		return row.Fail(err)
 	}
