@@ -34,6 +34,7 @@ one JSON document, which mur-launch runs.
                                                  stage an installed capsule
    mur-stage --bundle greeter.bundle.tar | mur-launch    run a whole capsule, offline
    mur-stage --explain-scope                     what would it be allowed to do?
+   mur-stage --check                             name every refusal, stage nothing
    mur-stage --discard ses_...                   throw a staged session away`
 
 // Run runs mur-stage and returns its exit status.
@@ -73,6 +74,11 @@ func run(ctx context.Context, env cli.Env, c *ucli.Context, started time.Time) e
 	if err != nil {
 		return err
 	}
+	for _, name := range []string{"bundle", "explain-scope"} {
+		if c.Bool("check") && c.IsSet(name) {
+			return diag.Usagef("--check and --%s exclude each other", name)
+		}
+	}
 	host := stage.Host{Probe: probe.Host, Programs: grants.Disk{}, Formats: forms.Built()}
 	printer := cli.Diagnostics(env, "mur-stage", c.Bool("json"))
 	if c.Bool("explain-scope") {
@@ -87,6 +93,10 @@ func run(ctx context.Context, env cli.Env, c *ucli.Context, started time.Time) e
 			}
 		}
 		return finish(printer, warnings, err)
+	}
+	if c.Bool("check") {
+		warnings, refusals := stage.Check(ctx, in, host, opts)
+		return finish(printer, warnings, errors.Join(refusals...))
 	}
 	warnings, err := stage.Stage(ctx, in, host, opts)
 	return finish(printer, warnings, err)
@@ -137,6 +147,7 @@ func flags() []ucli.Flag {
 		&ucli.BoolFlag{Name: "no-env-file", Usage: "do not read .env", DisableDefaultText: true},
 		&ucli.BoolFlag{Name: "no-lock-write", Usage: "do not write murmur.lock where there is none", DisableDefaultText: true},
 		&ucli.BoolFlag{Name: "explain-scope", Usage: "print what the session may reach, and stage nothing", DisableDefaultText: true},
+		&ucli.BoolFlag{Name: "check", Usage: "make every check, name every refusal, and stage nothing", DisableDefaultText: true},
 		&ucli.StringFlag{Name: "discard", Usage: "remove the staged, unlaunched session `ID`"},
 		cli.JSONFlag(),
 	}

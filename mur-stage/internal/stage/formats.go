@@ -36,6 +36,10 @@ func (s *staging) noted(hash string, kind wasmhost.Kind) (guest, bool) {
 // compiles. Hash is the one the bytes were verified by, what the guest's name in
 // a refusal, entry its name in the archive.
 func (s *staging) prepare(ctx context.Context, what, entry string, wasm []byte, hash string, kind wasmhost.Kind) (guest, error) {
-	g, err := s.host.Formats.Prepare(ctx, s.compiledForms(), forms.Source{What: what, Entry: entry, Wasm: wasm, Hash: hash, Kind: kind})
+	kept := s.compiledForms()
+	if s.check {
+		kept = nil
+	}
+	g, err := s.host.Formats.Prepare(ctx, kept, forms.Source{What: what, Entry: entry, Wasm: wasm, Hash: hash, Kind: kind})
 	return guestOf(g), err
 }

@@ -18,13 +18,17 @@ func (s *staging) openSpend() error {
 	if s.spend.MachineTokensPerDay == nil && s.spend.TreeTokens == nil {
 		return nil
 	}
-	path := s.home.Join(spend.Dir)
 	ledger, err := spend.Open(s.home, spend.Account{Session: s.id}, s.in.Now)
 	if err != nil {
-		return diag.Errorf("E-RUN-026", "the spend ledger %s can not be used: %w", path, err).
-			Hint("the configuration sets a spend ceiling; make the directory writable for you alone, or remove the ceiling").
-			In("check").About(diag.Subject{Kind: diag.Path, Name: path}).Name("path", path).Name("reason", err.Error())
+		return s.spendFault(err)
 	}
-	s.spend.LedgerDir = &path
+	s.spend.LedgerDir = ptr(s.home.Join(spend.Dir))
 	return ledger.Close()
+}
+
+func (s *staging) spendFault(err error) error {
+	path := s.home.Join(spend.Dir)
+	return diag.Errorf("E-RUN-026", "the spend ledger %s can not be used: %w", path, err).
+		Hint("the configuration sets a spend ceiling; make the directory writable for you alone, or remove the ceiling").
+		In("check").About(diag.Subject{Kind: diag.Path, Name: path}).Name("path", path).Name("reason", err.Error())
 }

@@ -19,6 +19,7 @@ type staging struct {
 	host    Host
 	opts    Options
 	explain bool
+	check   bool // nothing is kept
 
 	warnings []diag.Warning
 
