@@ -90,6 +90,7 @@ func Run(ctx context.Context, env cli.Env, o Options) (*Outcome, error) {
 	}
 	defer l.close()
 	if err := l.begin(); err != nil {
+		l.closeProcesses()
 		return nil, refused(doc, err)
 	}
 	return l.run(ctx), nil
