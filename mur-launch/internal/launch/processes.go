@@ -15,7 +15,6 @@ import (
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/confine/cgroup"
 	"github.com/mur-capsules/mur/lib/diag"
-	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/mur-launch/internal/mask"
 	"github.com/mur-capsules/mur/mur-launch/internal/shell"
@@ -271,11 +270,6 @@ func tierWarnings(doc *session.Document, bounded, verbose bool) []diag.Warning {
 	}
 	if !bounded && runtime.GOOS != "linux" {
 		add("W-SEC-010", "resources", "this platform has no cgroups, so the cgroup_* fields of capabilities.resources do nothing: no bound on all processes together")
-	}
-	if doc.Kind == session.KindAgent {
-		if w, ok := policy.BackgroundWarning(p, doc.Lifecycle.TaskAcceptance, doc.Lifecycle.AfterTask); ok {
-			out = append(out, w)
-		}
 	}
 	return out
 }

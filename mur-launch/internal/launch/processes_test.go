@@ -78,7 +78,7 @@ func TestScopeThatCanNotBeMade(t *testing.T) {
 	}
 }
 
-// CON-268, DIA-137 to DIA-141, DIA-146, DIA-158
+// CON-268, DIA-137 to DIA-141, DIA-146
 func TestTierWarnings(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit    func(*session.Document)
@@ -100,12 +100,6 @@ func TestTierWarnings(t *testing.T) {
 			d.HostProbe.NetNS = false
 			bash(d)
 		}, false, "W-SEC-001 W-SEC-003"},
-		"an agent": {func(d *session.Document) {
-			d.Kind, d.Lifecycle.TaskAcceptance, d.Lifecycle.AfterTask = session.KindAgent, "single", "exit"
-		}, false, "W-SEC-022"},
-		"a staying agent": {func(d *session.Document) {
-			d.Kind, d.Lifecycle.TaskAcceptance, d.Lifecycle.AfterTask = session.KindAgent, "queue", "sleep"
-		}, false, ""},
 	} {
 		d := shellDocument()
 		c.edit(d)
