@@ -128,6 +128,7 @@ func (s *Server) complete(j *job) {
 	select {
 	case <-j.attached:
 	case <-wait.C:
+	case <-s.ending: // nobody attaches any more
 	}
 	j.mu.Lock()
 	if j.log != nil {

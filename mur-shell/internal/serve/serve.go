@@ -86,6 +86,7 @@ type Server struct {
 	demoted  int
 	oversize error // the latch (CON-194)
 	closing  bool
+	ending   chan struct{} // closed when closing is set
 	fatal    error
 	serial   int
 	wg       sync.WaitGroup
@@ -109,7 +110,7 @@ func Serve(ctx context.Context, c Config) error {
 		return diag.Usagef("--control-fd: %s", err)
 	}
 	defer ch.close()
-	s := &Server{ch: ch, doc: c.Document, env: c.Env, calls: map[string]*prepared{}, jobs: map[string]*job{}}
+	s := &Server{ch: ch, doc: c.Document, env: c.Env, calls: map[string]*prepared{}, jobs: map[string]*job{}, ending: make(chan struct{})}
 	s.log = func(line string) { fmt.Fprintln(c.Env.Stderr, "mur-shell:", line) }
 	if err := s.prepare(ctx, c); err != nil {
 		s.answer(proto.FatalOf("", err))
@@ -284,6 +285,7 @@ func (s *Server) answer(v any) {
 func (s *Server) end() {
 	s.mu.Lock()
 	s.closing = true
+	close(s.ending)
 	jobs := make([]*job, 0, len(s.jobs))
 	for _, j := range s.jobs {
 		jobs = append(jobs, j)

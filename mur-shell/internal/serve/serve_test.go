@@ -588,9 +588,13 @@ func TestLatchAndShutdown(t *testing.T) {
 		t.Errorf("%v", v)
 	}
 	s := c.id()
+	began := time.Now()
 	c.send(map[string]any{"op": "shutdown", "id": s})
 	expect(t, c.answer(id+" completed"), map[string]any{"exit_code": 143})
 	expect(t, c.answer(s), map[string]any{"event": "bye"})
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("the end took %s", took)
+	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
