@@ -1,7 +1,7 @@
 #!/bin/sh
-# The main job on embedded defaults, offline: build the example's guests, pack,
-# publish and pin them, stage and launch the capsule over this project's own
-# lib/ folder, and read its trace back.
+# The main job on embedded defaults, offline: build the examples' guests, pack,
+# publish and pin them, stage and launch a script capsule over this project's own
+# lib/ folder and an agent over a clone of the project, and read the traces back.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/bin:$PATH"
@@ -19,4 +19,23 @@ say "how the session ended; the report is also in lib/out/report.md"
 echo "$result"
 
 say "mur-trace show @1"
-cd lib && mur-trace show @1
+(cd lib && mur-trace show @1)
+
+say "build the drivers; pack and pin examples/repo-agent"
+sh examples/repo-agent/build.sh
+
+say "mur-stage | mur-launch: an agent with tools and two commands under sealed, its model a script"
+folder=bin/demo
+rm -rf "$folder"
+git clone -q --depth 5 "file://$PWD" "$folder" 2>/dev/null || cp -R lib "$folder"
+if ! mur-stage --manifest examples/repo-agent/murmur.yaml --workdir "$folder" >bin/demo.json; then
+	exit 1
+elif mur-launch --stream --task "What is in this project?" bin/demo.json 2>bin/demo.log; then
+	cat bin/demo.log >&2
+	say "mur-trace show @1"
+	cd "$folder" && mur-trace show @1
+elif cat bin/demo.log >&2 && grep -q 'E-RUN-012' bin/demo.log; then
+	say "this host does not let this user bound commands: the agent was refused, as the hints above say"
+else
+	exit 1
+fi
