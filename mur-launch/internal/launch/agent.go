@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"sync"
 	"time"
 
+	"github.com/mur-capsules/mur/lib/config"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/spend"
@@ -97,6 +99,7 @@ func (l *launching) openAgent() error {
 				In("launch").Name("path", l.home.Join(spend.Dir)).Name("reason", err.Error())
 		}
 	}
+	l.unbuilt()
 	if t := l.opt.Task; t != nil {
 		a.task, err = taskBytes(l.env.Dir, *t)
 	}
@@ -108,6 +111,7 @@ func (l *launching) openGateway(art *session.Artifact, g session.Gateway) (*mode
 	if ref := g.Credential; ref != nil {
 		report := func(c model.Change) { l.agency.credentialChanged(l.doc, art, *ref, c) }
 		var err error
+		l.warnOpenFile(*ref)
 		if key, err = model.NewCredential(*ref, l.environ, l.doc.Manifest.SHA256, l.agency.secrets, report); err != nil {
 			return nil, err
 		}
@@ -117,6 +121,37 @@ func (l *launching) openGateway(art *session.Artifact, g session.Gateway) (*mode
 		return nil, diag.Errorf("E-STG-101", "the gateway of %s can not be used: %w", art.Name, err).In("launch").Name("field", "gateways")
 	}
 	return gateway, nil
+}
+
+// warnOpenFile warns, once for each file, of a configuration that others can
+// reach (AGT-147).
+func (l *launching) warnOpenFile(ref session.CredentialRef) {
+	info, err := os.Stat(ref.File)
+	if ref.Source != session.FromConfig || err != nil {
+		return
+	}
+	if w, open := config.ModeWarning(ref.File, info.Mode()); open && !l.agency.warned[w.Message] {
+		l.agency.warned[w.Message] = true
+		l.warn(w)
+	}
+}
+
+// unbuilt warns of what a document asks for, holds nothing less back, and is not
+// done: the session runs all the same.
+func (l *launching) unbuilt() {
+	for _, c := range []struct {
+		asked bool
+		field string
+	}{
+		{l.doc.Trace.Retain != nil, "trace.retain: no earlier session is removed"},
+		{l.doc.Context.Retain != nil, "context.retain: no conversation is removed or cut"},
+		{l.doc.Observability.OtelEndpoint != nil, "observability.otel_endpoint: no spans are sent"},
+		{l.doc.Observability.Eval != nil, "observability.eval: nothing is scored"},
+	} {
+		if c.asked {
+			l.warn(diag.Warningf("", "session", "this mur-launch does not do what the document asks for in %s", c.field))
+		}
+	}
 }
 
 // credentialChanged writes what happened to a key (AGT-149, TRC-50).

@@ -462,3 +462,24 @@ func TestScriptTakesNoTask(t *testing.T) {
 		t.Errorf("got %v", l.err)
 	}
 }
+
+// AGT-147, TRC-13, DIA-24: what is warned of before the first line is in it.
+func TestEarlyWarningsAreInSessionStart(t *testing.T) {
+	p := newProvider(t, answers(says("x")))
+	s := stageAgent(t, p)
+	if err := os.Chmod(filepath.Join(s.home, "config.yaml"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n := int64(1)
+	s.doc.Trace.Retain = &session.TraceRetain{MaxSessions: &n}
+	var warned []diag.Code
+	s.warn = func(w diag.Warning) { warned = append(warned, w.Code) }
+	l := s.launch(context.Background())
+	if l.err != nil || l.outcome.Err != nil {
+		t.Fatalf("%v %+v", l.err, l.outcome)
+	}
+	first := strings.SplitN(s.records("trace.jsonl"), "\n", 2)[0]
+	if !slices.Equal(warned, []diag.Code{"W-SEC-028", ""}) || !strings.Contains(first, `"code":"W-SEC-028"`) || !strings.Contains(first, "trace.retain") {
+		t.Errorf("warned %q, session_start %s", warned, first)
+	}
+}

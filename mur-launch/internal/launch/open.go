@@ -30,6 +30,7 @@ type launching struct {
 	source  *guests.Source
 	log     *trace.Log
 	trace   *recorder
+	early   []trace.Warning         // raised before session_start
 	fail    context.CancelCauseFunc // set while a capsule runs
 	agency  *agency                 // nil for a script capsule
 	procs   *processes              // nil when the session can start none
@@ -122,11 +123,15 @@ func (l *launching) begin() error {
 	if l.agency == nil {
 		owner := log.Owner("")
 		l.trace = &recorder{owner: owner}
-		return owner.Start(sessionStart(l.doc, l.ioMax(), tools.NewInventory(l.doc).Names()), nil)
+		line := sessionStart(l.doc, l.ioMax(), tools.NewInventory(l.doc).Names())
+		line.Warnings = append(line.Warnings, l.early...)
+		return owner.Start(line, nil)
 	}
 	owner := log.Owner(l.doc.Inference.Transport)
 	l.trace = &recorder{owner: owner}
-	if err := owner.Start(agentStart(l.doc, l.ioMax(), l.agency.inventory.Names), []byte(l.agency.secrets.Text(l.doc.Inference.SystemPrompt.Text))); err != nil {
+	line := agentStart(l.doc, l.ioMax(), l.agency.inventory.Names)
+	line.Warnings = append(line.Warnings, l.early...)
+	if err := owner.Start(line, []byte(l.agency.secrets.Text(l.doc.Inference.SystemPrompt.Text))); err != nil {
 		return err
 	}
 	l.agency.mu.Lock()
@@ -158,9 +163,13 @@ func (l *launching) close() {
 // survived logs what went wrong and ended nothing (SES-236).
 func (l *launching) survived(err error) { l.bootstrap(fmt.Sprintf("[trace] %s", err)) }
 
-// warn raises a warning of the launch's own.
+// warn raises a warning of the launch's own. Those raised before session_start
+// stand in it (TRC-13).
 func (l *launching) warn(w diag.Warning) {
 	l.opt.Warn(w)
+	if l.trace == nil {
+		l.early = append(l.early, trace.Warning{Code: string(w.Code), Message: w.Message})
+	}
 	l.bootstrap(fmt.Sprintf("[%s] warning[%s]: %s", w.Topic, w.Code, w.Message))
 }
 

@@ -130,7 +130,8 @@ type staged struct {
 	noEnvFile bool // as the flag
 	task      *string
 	stream    io.Writer
-	environ   []string // of the launch, beside HOME
+	warn      func(diag.Warning) // nil fails the test
+	environ   []string           // of the launch, beside HOME
 }
 
 // stage lays out a session of the test guest as a capsule that does steps, with
@@ -310,7 +311,13 @@ func (s *staged) launchText(ctx context.Context, document string) launched {
 	l.outcome, l.err = Run(ctx, env, Options{
 		NoEnvFile: s.noEnvFile, Task: s.task, Stream: s.stream,
 		Announce: func(st Start) { l.start = &st },
-		Warn:     func(w diag.Warning) { s.t.Errorf("warning %s: %s", w.Code, w.Message) },
+		Warn: func(w diag.Warning) {
+			if s.warn == nil {
+				s.t.Errorf("warning %s: %s", w.Code, w.Message)
+				return
+			}
+			s.warn(w)
+		},
 	})
 	l.stderr = stderr.String()
 	return l
