@@ -36,8 +36,12 @@ func textContent(text string) json.RawMessage {
 	return must(dispatch.Marshal([]textBlock{{text, "text"}}))
 }
 
-// NewUser is a message of the user, fenced under fence when that is not empty.
+// NewUser is a message of the user, put under a fence of that source when fence
+// is not empty (AGT-28).
 func NewUser(text, fence string) Message {
+	if fence != "" {
+		text = dispatch.Fence(fence, text)
+	}
 	return newMessage(fence, map[string]any{"content": textContent(text), "role": User})
 }
 
