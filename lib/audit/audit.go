@@ -103,7 +103,7 @@ func (p Project) one(ctx context.Context, e manifest.Entry, warn func(diag.Warni
 	}
 	found, err := p.Stores.Resolve(ctx, ref, p.Host)
 	if err != nil {
-		f.Faults = append(f.Faults, notInstalled(ref, err))
+		f.Faults = append(f.Faults, NotInstalled(ref, err))
 		return f
 	}
 	f.SHA256, f.Store = found.SHA256, found.Store
@@ -121,8 +121,13 @@ func (p Project) one(ctx context.Context, e manifest.Entry, warn func(diag.Warni
 		f.Faults = append(f.Faults, err)
 		return f
 	}
-	if it.Manifest.Kind == manifest.Native && found.Platform == "" {
-		warn(store.UntaggedWarning(ref))
+	if it.Manifest.Kind == manifest.Native {
+		if found.Platform == "" {
+			warn(store.UntaggedWarning(ref))
+		}
+		if err := checkProgram(it, p.Host); err != nil {
+			f.Faults = append(f.Faults, err)
+		}
 	}
 	if c := it.Contracts(); c != nil {
 		for _, le := range stale(*c) {
@@ -132,8 +137,17 @@ func (p Project) one(ctx context.Context, e manifest.Entry, warn func(diag.Warni
 	return f
 }
 
-// notInstalled is E-RUN-008 for what is in no store; another error stays.
-func notInstalled(ref artifact.Ref, err error) error {
+// checkProgram is E-RUN-021 for a program that is built for another platform.
+func checkProgram(it *store.Item, host string) error {
+	_, program, err := it.Archive.Native(it.Ref.String(), it.Manifest.Name)
+	if err != nil {
+		return err
+	}
+	return artifact.CheckProgram(it.Ref.String(), program, host)
+}
+
+// NotInstalled is E-RUN-008 for a declared artifact that is in no store; another error stays.
+func NotInstalled(ref artifact.Ref, err error) error {
 	if diag.CodeOf(err) != "E-REG-001" {
 		return err
 	}

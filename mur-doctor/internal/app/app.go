@@ -59,7 +59,7 @@ func render(w io.Writer, r *checks.Report, asJSON bool) error {
 		if c.Code != "" {
 			head += "[" + string(c.Code) + "]"
 		}
-		if _, err := fmt.Fprintf(w, "%-18s %s: %s\n", head, strings.TrimSpace(c.Name+" "+c.Subject), c.Message); err != nil {
+		if _, err := fmt.Fprintf(w, "%-18s %s: %s\n", head, strings.TrimSpace(c.Name+" "+c.Subject), strings.ReplaceAll(c.Message, "\n", "\n  ")); err != nil {
 			return err
 		}
 		if c.Remedy != "" {

@@ -13,12 +13,11 @@ import (
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/component"
 	"github.com/mur-capsules/mur/lib/wasmhost/core"
-	"github.com/mur-capsules/mur/lib/workfs"
 	"golang.org/x/sys/unix"
 )
 
 // gatherHost probes the host and asks the engines who they are.
-func gatherHost(env cli.Env) (Host, []Check) {
+func gatherHost() (Host, []Check) {
 	h := Host{Version: cli.Version, Probe: probe.Host(), Interfaces: wasmhost.Served(), Engines: map[string]Engine{"component": {}, "core": {}}}
 	h.Tier = h.Probe.Tier()
 	best := confine.Decide(h.Probe, policy.Sealed, nil)
@@ -30,14 +29,7 @@ func gatherHost(env cli.Env) (Host, []Check) {
 		checks = append(checks, h.Facts.rows()...)
 	}
 	checks = append(checks, engines(&h)...)
-	home, err := workfs.FindHome(env.Environ)
-	if err != nil {
-		return h, append(checks, fault("home", Failed, err))
-	}
-	h.MurmurHome = home.Path()
-	checks = append(checks, homeUsable(home.Path()))
-	_, rows := configuration(env, home)
-	return h, append(checks, rows...)
+	return h, checks
 }
 
 // confinement is a row for each mechanism of the reading (CON-4), with the

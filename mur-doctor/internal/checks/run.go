@@ -2,8 +2,12 @@ package checks
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/config"
+	"github.com/mur-capsules/mur/lib/workfs"
 )
 
 // Options say what to look at beside the host.
@@ -12,12 +16,32 @@ type Options struct {
 	Strict   bool   // unknown keys fail
 }
 
-// Run gathers and checks. What is wrong is in the report, never an error.
+// Run gathers and checks. What is wrong is in the report, never an error. What
+// does not need one another is gathered side by side.
 func Run(ctx context.Context, env cli.Env, o Options) *Report {
 	r := &Report{Schema: "murmur.doctor/1"}
-	r.Host, r.Checks = gatherHost(env)
-	project, rows := gatherProject(ctx, env, o, r.Host)
-	r.Project = project
-	r.Checks = append(r.Checks, rows...)
+	path, hasProject := findManifest(env, o)
+	var host, commands, home, project, staging []Check
+	var wg sync.WaitGroup
+	wg.Go(func() { r.Host, host = gatherHost() })
+	wg.Go(func() { commands = gatherCommands(ctx, env) })
+	if hasProject {
+		wg.Go(func() { staging = predictStaging(ctx, env, o) })
+	}
+	murmur, err := workfs.FindHome(env.Environ)
+	if err != nil {
+		home = []Check{fault("home", Failed, err)}
+	} else {
+		var c config.Config
+		c, home = configuration(env, murmur)
+		home = append([]Check{homeUsable(murmur.Path())}, home...)
+		if hasProject {
+			r.Project, project = gatherProject(ctx, env, o, path, murmur, c)
+		}
+	}
+	wg.Wait()
+	r.Host.MurmurHome = murmur.Path()
+	r.Checks = slices.Concat(host, commands, home, project)
+	r.Checks = append(r.Checks, unsaid(r.Checks, staging)...)
 	return r
 }

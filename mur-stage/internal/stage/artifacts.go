@@ -153,25 +153,8 @@ func (s *staging) takeNative(i int) {
 
 // checkOrigin keeps what a session pulled out of the roles of ART-119.
 func (s *staging) checkOrigin(e manifest.Entry, pin lockfile.Entry) error {
-	if !pin.Origin.IsRuntime() {
-		return nil
-	}
-	role := ""
-	switch {
-	case e.Role == policy.Hook, e.Role == policy.Driver:
-		role = "runtime: " + string(e.Role)
-	case e.Gateway != nil:
-		role = "gateway:"
-	case s.agent() && s.capsule.Inference.SystemPromptArtifact == e.Name.String():
-		role = "inference.system_prompt_artifact"
-	default:
-		return nil
-	}
-	ref := refOf(e).String()
-	return diag.Errorf("E-RUN-043", "%s was pulled by %s and is no operator's choice yet, so it can not be used as %s", ref, pin.Origin.Session, role).
-		Hint("adopt it: mur-lock install %s", ref).
-		In("resolve").About(refOf(e).Subject()).
-		Name("name@version", ref).Name("session", pin.Origin.Session).Name("role", role).Name("command", "mur-lock install "+ref)
+	prompt := s.agent() && s.capsule.Inference.SystemPromptArtifact == e.Name.String()
+	return store.CheckOrigin(pin, store.Use{Role: e.Role, Gateway: e.Gateway != nil, SystemPrompt: prompt})
 }
 
 // resolve reads one artifact from a store and verifies it against store and lock.
