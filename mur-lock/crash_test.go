@@ -181,7 +181,7 @@ func oneOf(t *testing.T, what, got string, want ...string) {
 	t.Fatalf("%s is %q, want one of %q", what, got, want)
 }
 
-// ART-25, ART-53, ART-54, ART-90, ART-91, ART-106: a kill before every single
+// ART-25, ART-53, ART-54, ART-90, ART-91, ART-106, ART-200: a kill before every single
 // change of the file system leaves nothing half-written that is ever used, and
 // the same command then succeeds and leaves nothing behind.
 func TestKilledAtEveryStep(t *testing.T) {
@@ -252,6 +252,22 @@ func TestKilledAtEveryStep(t *testing.T) {
 				oneOf(w.t, "local/b", w.holds(w.global(), "b"), "the text of b", "the text of b2")
 			},
 			done: func(w *world) { oneOf(w.t, "local/b", w.holds(w.global(), "b"), "the text of b2") },
+		},
+		"prune": {
+			prepare: func(w *world) {
+				w.run("pack", "../b", "-o", "../b.mur.zip")
+				w.write("project/murmur.yaml", "name: p\nversion: 0.1.0\n")
+				w.run("install", "../b.mur.zip")
+			},
+			args: []string{"prune"},
+			after: func(w *world) {
+				oneOf(w.t, "local/b", w.holds(w.project(), "b"), "", "the text of b")
+			},
+			done: func(w *world) {
+				oneOf(w.t, "local/b", w.holds(w.project(), "b"), "")
+				w.run("install", "../b.mur.zip")
+				oneOf(w.t, "local/b", w.holds(w.project(), "b"), "the text of b")
+			},
 		},
 		"pin --update": {
 			prepare: func(w *world) {
