@@ -49,7 +49,6 @@ func TestLaunchRefuses(t *testing.T) {
 		{"a gateway", "E-STG-101", "does not serve: gateways", true, edit(func(d *session.Document) {
 			d.Gateways = []session.Gateway{{Artifact: "local/tool", Endpoint: "https://x.example", Auth: session.GatewayAuth{Header: "A", Value: "{key}"}}}
 		})},
-		{"a read-only path", "E-STG-101", "does not serve: policy.read_only", true, edit(func(d *session.Document) { d.Policy.ReadOnly = []string{"x"} })},
 		{"a byte of a hash", "E-STG-101", "not list it with the same hash", true, func(s *staged) string {
 			h := s.doc.Capsule.Component.SHA256
 			other := "0"

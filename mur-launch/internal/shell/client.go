@@ -78,20 +78,20 @@ func (c *client) read() {
 	}
 }
 
-// die ends every wait. The process that died without being asked to is the end of
-// the session.
+// die ends every wait. A process that died without being asked to is the end of
+// the session, which is told before any call hears of it.
 func (c *client) die(err error) {
+	dead := lost(err)
 	c.mu.Lock()
 	asked := c.bye
-	if c.dead == nil {
-		c.dead = lost(err)
-	}
-	dead := c.dead
-	close(c.end)
 	c.mu.Unlock()
 	if !asked {
 		c.over(dead)
 	}
+	c.mu.Lock()
+	c.dead = dead
+	c.mu.Unlock()
+	close(c.end)
 }
 
 // lost is the error of a mur-shell that went by itself: nothing holds what it
