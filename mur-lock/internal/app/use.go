@@ -30,6 +30,7 @@ func installCommand(env cli.Env) *ucli.Command {
 		Flags: []ucli.Flag{
 			globalFlag("install into the global store and pin nothing"), scopeFlag(),
 			&ucli.BoolFlag{Name: "no-precompile", Usage: "compile nothing; the first staging does"},
+			&ucli.BoolFlag{Name: "all-platforms", Usage: "fetch every platform's variant of the references from the sources into the global store"},
 			cli.JSONFlag(),
 		},
 		Action: func(c *ucli.Context) error {
@@ -40,7 +41,14 @@ func installCommand(env cli.Env) *ucli.Command {
 				}
 				line := progress.On(env.Stderr)
 				defer line.Clear()
-				return install.Install(c.Context, p, install.Options{
+				run := install.Install
+				if c.Bool("all-platforms") {
+					if err := atLeastOne(c, "a reference"); err != nil {
+						return report.Report{}, err
+					}
+					run = install.AllPlatforms
+				}
+				return run(c.Context, p, install.Options{
 					Args: c.Args().Slice(), Global: c.Bool("global"), Scope: c.String("scope"),
 					Remote: far, Progress: line.Report(), Precompile: !c.Bool("no-precompile"),
 					Warn: func(w diag.Warning) { line.Clear(); warn(w) },
