@@ -237,7 +237,7 @@ func CheckPath(p string) error {
 	case strings.HasPrefix(p, "/") || path.Clean(p) != p || p == "." || p == ".." || strings.HasPrefix(p, "../"):
 		return fmt.Errorf("%s is not a plain path beneath the capsule's directory", diag.Quote(p))
 	case strings.ContainsFunc(p, unicode.IsControl) || strings.ContainsAny(p, `\:`):
-		return fmt.Errorf("%s holds a control character, \\ or :", diag.Quote(p))
+		return fmt.Errorf("%s holds a control character, a backslash or a colon", diag.Quote(p))
 	}
 	first, _, _ := strings.Cut(p, "/")
 	if f := strings.ToLower(first); f == manifest.FileName || f == lockfile.FileName || f == ".murmur" {
