@@ -20,7 +20,8 @@ const killTime = 500 * time.Millisecond
 
 // client speaks to one mur-shell. It is safe for concurrent use.
 type client struct {
-	conn *conn
+	conn     *conn
+	patience time.Duration // killTime
 
 	mu      sync.Mutex
 	serial  int
@@ -42,7 +43,7 @@ type wait struct {
 // newClient begins to read answers; over is told when mur-shell goes, or says
 // that the session must end.
 func newClient(c *conn, over func(error)) *client {
-	cl := &client{conn: c, waiting: map[string]*wait{}, end: make(chan struct{}), over: over}
+	cl := &client{conn: c, patience: killTime, waiting: map[string]*wait{}, end: make(chan struct{}), over: over}
 	go cl.read()
 	return cl
 }
@@ -169,7 +170,7 @@ func (c *client) await(ctx context.Context, id string, answers chan event) (even
 	case <-ctx.Done():
 	}
 	_ = c.conn.send(request{Op: "kill", ID: id + "k", Target: id}) // its answer has no reader
-	soon := time.NewTimer(killTime)
+	soon := time.NewTimer(c.patience)
 	defer soon.Stop()
 	select {
 	case e := <-answers:

@@ -101,6 +101,9 @@ func (s *fake) loop(env string) {
 		case "exec", "attach":
 			own := files
 			files = nil
+			s.mu.Lock()
+			s.kill[q.ID] = make(chan struct{})
+			s.mu.Unlock()
 			go s.exec(q, own, env)
 		case "native":
 			s.say(map[string]any{"event": "done", "id": q.ID, "tool": q.Name, "argv": []string{}, "tool_result": map[string]any{
@@ -112,6 +115,7 @@ func (s *fake) loop(env string) {
 		case "kill":
 			s.mu.Lock()
 			ch := s.kill[q.Target]
+			delete(s.kill, q.Target)
 			s.mu.Unlock()
 			if ch != nil {
 				close(ch)
@@ -146,9 +150,8 @@ func (s *fake) exec(q request, files []*os.File, env string) {
 		_, _ = files[1].WriteString("faults")
 		done(7, "cut", 20005)
 	case "stubborn", "polite":
-		ch := make(chan struct{})
 		s.mu.Lock()
-		s.kill[q.ID] = ch
+		ch := s.kill[q.ID]
 		s.mu.Unlock()
 		<-ch
 		if q.Tool == "polite" {
