@@ -232,14 +232,14 @@ func fill(v reflect.Value) {
 			fill(v.Index(i))
 		}
 	case reflect.Map:
-		if v.IsNil() {
-			v.Set(reflect.MakeMap(v.Type()))
+		// A map of its own: documents may share what one probe of the host found.
+		own := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for k, e := range v.Seq2() {
+			filled := reflect.New(v.Type().Elem()).Elem()
+			filled.Set(e)
+			fill(filled)
+			own.SetMapIndex(k, filled)
 		}
-		for _, k := range slices.Collect(v.Seq()) {
-			e := reflect.New(v.Type().Elem()).Elem()
-			e.Set(v.MapIndex(k))
-			fill(e)
-			v.SetMapIndex(k, e)
-		}
+		v.Set(own)
 	}
 }
