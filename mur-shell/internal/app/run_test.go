@@ -385,7 +385,7 @@ func TestLimits(t *testing.T) {
 		if v := limited("cgroup_pids_max=40 max_processes=4000", []string{"sleep"}, "i=0; while [ $i -lt 60 ]; do sleep 5 & i=$((i+1)); done"); v["resource_limit"] != "cgroup_pids_max" {
 			t.Errorf("processes: %v", v)
 		}
-		v := limited("cgroup_pids_max=60 max_processes=4000", nil, "f() { f | f & }; f; while :; do :; done")
+		v := limited("cgroup_pids_max=60 max_processes=4000", nil, "f() { f | f & }; (f) & while :; do :; done")
 		if v["resource_limit"] != "cgroup_pids_max" || v["timed_out"] != true {
 			t.Errorf("fork bomb: %v", v)
 		}
