@@ -21,6 +21,7 @@ var (
 // have, and ids.tsv rows that disagree with the parts.
 func checkIDs(root string) ([]string, error) {
 	known := map[string]bool{}
+	var doubled []string
 	parts, err := filepath.Glob(filepath.Join(root, "docs/spec/*.md"))
 	if err != nil {
 		return nil, err
@@ -31,6 +32,9 @@ func checkIDs(root string) ([]string, error) {
 			return nil, err
 		}
 		for _, id := range definedIDs(string(text)) {
+			if known[id] {
+				doubled = append(doubled, fmt.Sprintf("%s: %s stands twice in docs/spec", filepath.Base(part), id))
+			}
 			known[id] = true
 		}
 	}
@@ -45,6 +49,7 @@ func checkIDs(root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	breaches = append(breaches, doubled...)
 	table, err := os.ReadFile(filepath.Join(root, "docs/spec/ids.tsv"))
 	if err != nil {
 		return nil, err

@@ -386,7 +386,7 @@ func commandOf(argv []string, script *string) trace.Raw {
 }
 
 // Execute runs an allowed program with an argument list and variables of the
-// call's own, in the foreground (SHL-94, SHL-154). Its trace line is nil when
+// call's own, in the foreground (SHL-94, SHL-156). Its trace line is nil when
 // nothing ran. A refusal is an error in mur-shell's words; one for the allow list
 // wraps wasmhost.ErrDenied, one for a read-only path is a *ProtectedError.
 func (r *Runner) Execute(ctx context.Context, program string, args []string, env [][2]string) (wasmhost.ShellResult, *trace.Shell, error) {

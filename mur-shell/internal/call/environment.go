@@ -54,7 +54,7 @@ func Environment(host []string, runtime map[string]string, keep []string, rules 
 }
 
 // fixedNames are variables no call sets: what its program is found by, where the
-// session keeps its files, and what makes a loader run other code (SHL-155).
+// session keeps its files, and what makes a loader run other code (SHL-157).
 var fixedNames = []string{"PATH", "HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP", "PWD"}
 
 // CheckOwn judges the variables a call brings along.

@@ -8,7 +8,7 @@ import (
 	"github.com/mur-capsules/mur/lib/policy"
 )
 
-// SHL-155
+// SHL-157
 func TestVariablesOfACall(t *testing.T) {
 	rules := policy.EnvRules{Strip: []policy.Pattern{"MY_*"}}
 	env := Environment([]string{"PATH=/bin", "GIT_DIR=host"}, nil, []string{"GIT_DIR"}, rules, Folders{Work: "/w", Home: "/h", Tmp: "/t"}, [2]string{"GIT_DIR", "own"}, [2]string{"MY_X", "1"})

@@ -46,7 +46,7 @@ func (s *Server) prepareCall(q request) (*prepared, string, error) {
 }
 
 // call reads what is asked for: the text of a shell tool, or an argument list as
-// it is given (SHL-154).
+// it is given (SHL-156).
 func (q request) call() (call.Call, error) {
 	if q.Args == nil {
 		return call.FromData(q.Tool, q.Data)
