@@ -20,8 +20,8 @@ var silent = upstream.Emit{Text: func(string) {}, Thinking: func(string) {}}
 
 func parse(t testing.TB, text string) payload.Request {
 	t.Helper()
-	var req payload.Request
-	if err := json.Unmarshal([]byte(text), &req); err != nil {
+	req, err := payload.Parse(text)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return req
@@ -204,8 +204,8 @@ func FuzzStream(f *testing.F) {
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"tool_call","id":"?","name":"","input":[]},{"type":"q"}]},{"role":"tool","tool_call_id":"?","content":[]}],"tools":[{"name":"a b","parameters":{}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var req payload.Request
-		if json.Unmarshal(data, &req) != nil {
+		req, err := payload.Parse(string(data))
+		if err != nil {
 			return
 		}
 		b, err := json.Marshal((&driver{}).Request(req, true))

@@ -20,8 +20,8 @@ type request struct {
 }
 
 type message struct {
-	Role    string  `json:"role"`
-	Content []block `json:"content"`
+	Role    string `json:"role"`
+	Content []any  `json:"content"` // *block, or what only the API knows, as JSON
 }
 
 type tool struct {
@@ -35,7 +35,7 @@ type cacheMark struct {
 	Type string `json:"type"`
 }
 
-// block is a content block of any type; raw, when set, is all of it.
+// block is a content block of a type this driver translates.
 type block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text,omitempty"`
@@ -45,25 +45,16 @@ type block struct {
 	Name      string          `json:"name,omitempty"`
 	Input     json.RawMessage `json:"input,omitempty"`
 	ToolUseID string          `json:"tool_use_id,omitempty"`
-	Content   []block         `json:"content,omitempty"`
+	Content   []any           `json:"content,omitempty"`
 	IsError   bool            `json:"is_error,omitempty"`
 	Source    *source         `json:"source,omitempty"`
 	Cache     *cacheMark      `json:"cache_control,omitempty"`
-	raw       json.RawMessage
 }
 
 type source struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type"`
 	Data      string `json:"data"`
-}
-
-func (b block) MarshalJSON() ([]byte, error) {
-	if b.raw != nil {
-		return b.raw, nil
-	}
-	type plain block
-	return json.Marshal(plain(b))
 }
 
 // empty stands for a message without text, which the API refuses.
@@ -92,7 +83,7 @@ func (d *driver) Request(req payload.Request, stream bool) any {
 // become the head of the user message after the calls.
 func messages(in []payload.Message, names payload.Names) []message {
 	var out []message
-	add := func(role string, blocks []block) {
+	add := func(role string, blocks []any) {
 		if len(blocks) == 0 {
 			return
 		}
@@ -105,13 +96,13 @@ func messages(in []payload.Message, names payload.Names) []message {
 	for _, m := range in {
 		switch m.Role {
 		case payload.ToolRole:
-			add("user", []block{{Type: "tool_result", ToolUseID: id(m.ToolCallID), Content: content(m.Content), IsError: m.IsError}})
+			add("user", []any{&block{Type: "tool_result", ToolUseID: id(m.ToolCallID), Content: content(m.Content), IsError: m.IsError}})
 		case payload.Assistant:
 			add("assistant", assistant(m.Content, names))
 		default:
 			blocks := content(m.Content)
 			if len(blocks) == 0 {
-				blocks = []block{{Type: "text", Text: empty}}
+				blocks = []any{&block{Type: "text", Text: empty}}
 			}
 			add("user", blocks)
 		}
@@ -120,15 +111,15 @@ func messages(in []payload.Message, names payload.Names) []message {
 }
 
 // content translates what users and tools say.
-func content(in []payload.Block) (out []block) {
+func content(in []payload.Block) (out []any) {
 	for _, b := range in {
 		switch b.Type {
 		case payload.Text:
 			if strings.TrimSpace(b.Text) != "" { // the API refuses blank text
-				out = append(out, block{Type: "text", Text: b.Text})
+				out = append(out, &block{Type: "text", Text: b.Text})
 			}
 		case payload.Image:
-			out = append(out, block{Type: "image", Source: &source{"base64", b.MediaType, b.Data}})
+			out = append(out, &block{Type: "image", Source: &source{"base64", b.Source.MediaType, b.Source.Data}})
 		}
 	}
 	return out
@@ -136,22 +127,22 @@ func content(in []payload.Block) (out []block) {
 
 // assistant translates what the model said. A block of a type only this
 // provider knows goes back as it came.
-func assistant(in []payload.Block, names payload.Names) (out []block) {
+func assistant(in []payload.Block, names payload.Names) (out []any) {
 	for _, b := range in {
 		switch b.Type {
 		case payload.Text:
 			if strings.TrimSpace(b.Text) != "" {
-				out = append(out, block{Type: "text", Text: b.Text})
+				out = append(out, &block{Type: "text", Text: b.Text})
 			}
 		case payload.Thinking:
 			if b.Signature != "" { // without it the API refuses the block
-				out = append(out, block{Type: "thinking", Thinking: &b.Text, Signature: b.Signature})
+				out = append(out, &block{Type: "thinking", Thinking: &b.Text, Signature: b.Signature})
 			}
 		case payload.ToolCall:
-			out = append(out, block{Type: "tool_use", ID: id(b.ID), Name: names.Sent(b.Name), Input: input(b.Input)})
+			out = append(out, &block{Type: "tool_use", ID: id(b.ID), Name: names.Sent(b.Name), Input: input(b.Input)})
 		case payload.Image:
 		default:
-			out = append(out, block{raw: b.Raw})
+			out = append(out, b.Raw)
 		}
 	}
 	return out
@@ -187,11 +178,14 @@ func id(s string) string {
 // given the results of calls that were made without thinking, by another driver.
 func mayThink(messages []message) bool {
 	n := len(messages)
-	if n < 2 || messages[n-1].Content[0].Type != "tool_result" {
+	if n < 2 {
 		return true
 	}
-	first := messages[n-2].Content[0]
-	return first.Type == "thinking" || first.raw != nil
+	if b, ok := messages[n-1].Content[0].(*block); !ok || b.Type != "tool_result" {
+		return true
+	}
+	b, ok := messages[n-2].Content[0].(*block)
+	return !ok || b.Type == "thinking"
 }
 
 // mark asks the provider to keep tools and system prompt, and the conversation
@@ -207,8 +201,9 @@ func mark(r *request) {
 	}
 	left := 2
 	for i := len(r.Messages) - 1; i >= 0 && left > 0; i-- {
-		if m := r.Messages[i]; m.Role == "user" {
-			m.Content[len(m.Content)-1].Cache = ephemeral
+		content := r.Messages[i].Content
+		if b, ok := content[len(content)-1].(*block); ok && r.Messages[i].Role == "user" {
+			b.Cache = ephemeral
 			left--
 		}
 	}

@@ -43,8 +43,8 @@ func TestMessages(t *testing.T) {
 		{"an image", `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image","source":{"media_type":"image/png","data":"AA=="}}]},{"role":"assistant","content":[{"type":"redacted_thinking","data":"z"}]}]`,
 			`[{"role":"system","content":"be brief"},{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},{"role":"assistant","content":""}]`},
 	} {
-		var req payload.Request
-		if err := json.Unmarshal([]byte(`{"model":"m","max_tokens":9,"system":"be brief","prompt_cache_key":"k","messages":`+tt.in+`}`), &req); err != nil {
+		req, err := payload.Parse(`{"model":"m","max_tokens":9,"system":"be brief","prompt_cache_key":"k","messages":` + tt.in + `}`)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if got, want := translated(t, &driver{}, req, false), `{"model":"m","max_tokens":9,"messages":`+tt.want+`}`; got != want {

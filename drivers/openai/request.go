@@ -125,7 +125,7 @@ func translate(m payload.Message, names payload.Names) []message {
 		case payload.Text:
 			parts = append(parts, part{Type: "text", Text: b.Text})
 		case payload.Image:
-			parts = append(parts, part{Type: "image_url", Image: &imageURL{"data:" + b.MediaType + ";base64," + b.Data}})
+			parts = append(parts, part{Type: "image_url", Image: &imageURL{"data:" + b.Source.MediaType + ";base64," + b.Source.Data}})
 		}
 	}
 	return []message{{Role: m.Role, Content: parts}}

@@ -5,6 +5,7 @@ package payload
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -53,69 +54,111 @@ const (
 	Thinking = "thinking"
 )
 
-// Block is a part of a message. Which fields count depends on Type; a block of
+// Block is a part of a message. Which members count depends on Type; a block of
 // a type that is not listed above is carried in Raw, unchanged.
 type Block struct {
-	Type      string
-	Text      string          // text, thinking
-	Signature string          // thinking: the provider's proof that it wrote it
-	ID        string          // tool_call
-	Name      string          // tool_call
-	Input     json.RawMessage // tool_call; an object, or a string that holds what is not one
-	MediaType string          // image
-	Data      string          // image, in base64
-	Raw       json.RawMessage // of other types
-}
-
-type wireBlock struct {
 	Type      string          `json:"type"`
-	Text      *string         `json:"text,omitempty"`
-	Signature string          `json:"signature,omitempty"`
-	ID        string          `json:"id,omitempty"`
-	Name      string          `json:"name,omitempty"`
-	Input     json.RawMessage `json:"input,omitempty"`
-	Source    *source         `json:"source,omitempty"`
+	Text      string          `json:"text"`      // text, thinking
+	Signature string          `json:"signature"` // thinking: the provider's proof that it wrote it
+	ID        string          `json:"id"`        // tool_call
+	Name      string          `json:"name"`      // tool_call
+	Input     json.RawMessage `json:"input"`     // tool_call; an object, or a string that holds what is not one
+	Source    Source          `json:"source"`    // image
+	Raw       json.RawMessage `json:"-"`
 }
 
-type source struct {
+// Source is the data of an image, in base64.
+type Source struct {
 	MediaType string `json:"media_type"`
 	Data      string `json:"data"`
 }
 
-// UnmarshalJSON reads a block of any type.
-func (b *Block) UnmarshalJSON(data []byte) error {
+func (b Block) known() bool {
+	return b.Type == Text || b.Type == ToolCall || b.Type == Image || b.Type == Thinking
+}
+
+// Parse reads the data of a driver call. A conversation is long and every call
+// reads all of it, so that it is read once; only one with blocks of other types
+// is read again, for those.
+func Parse(data string) (Request, error) {
+	var req Request
+	if err := json.Unmarshal([]byte(data), &req); err != nil {
+		// A member of another type than ours may belong to a block we do not know.
+		var kind *json.UnmarshalTypeError
+		if !errors.As(err, &kind) {
+			return Request{}, err
+		}
+		return parseSlowly(data)
+	}
+	for _, m := range req.Messages {
+		for _, b := range m.Content {
+			if !b.known() {
+				return parseSlowly(data)
+			}
+		}
+	}
+	return req, nil
+}
+
+func parseSlowly(data string) (Request, error) {
+	type message struct {
+		Message
+		Content []json.RawMessage `json:"content"`
+	}
+	var slow struct {
+		Request
+		Messages []message `json:"messages"`
+	}
+	if err := json.Unmarshal([]byte(data), &slow); err != nil {
+		return Request{}, err
+	}
+	req := slow.Request
+	for i, m := range slow.Messages {
+		m.Message.Content = make([]Block, len(m.Content))
+		for j, raw := range m.Content {
+			b, err := ParseBlock(raw)
+			if err != nil {
+				return Request{}, fmt.Errorf("messages[%d].content[%d]: %w", i, j, err)
+			}
+			m.Message.Content[j] = b
+		}
+		req.Messages = append(req.Messages, m.Message)
+	}
+	return req, nil
+}
+
+// ParseBlock reads one block of any type.
+func ParseBlock(raw json.RawMessage) (Block, error) {
 	var kind struct {
 		Type string `json:"type"`
 	}
-	if err := json.Unmarshal(data, &kind); err != nil {
-		return err
+	if err := json.Unmarshal(raw, &kind); err != nil {
+		return Block{}, err
 	}
-	*b = Block{Type: kind.Type}
-	switch kind.Type {
-	case "":
-		return fmt.Errorf("a block has no type")
-	case Text, ToolCall, Image, Thinking:
-	default:
-		b.Raw = append(json.RawMessage(nil), data...)
-		return nil
+	b := Block{Type: kind.Type}
+	switch {
+	case b.Type == "":
+		return Block{}, errors.New("the block has no type")
+	case !b.known():
+		b.Raw = raw
+		return b, nil
 	}
-	var w wireBlock
-	if err := json.Unmarshal(data, &w); err != nil {
-		return fmt.Errorf("a block of type %s: %w", kind.Type, err)
-	}
-	if w.Text != nil {
-		b.Text = *w.Text
-	}
-	b.Signature, b.ID, b.Name, b.Input = w.Signature, w.ID, w.Name, w.Input
-	if w.Source != nil {
-		b.MediaType, b.Data = w.Source.MediaType, w.Source.Data
-	}
-	return nil
+	err := json.Unmarshal(raw, &b)
+	return b, err
 }
 
 // MarshalJSON writes just the members the type has.
 func (b Block) MarshalJSON() ([]byte, error) {
-	w := wireBlock{Type: b.Type}
+	var w struct {
+		Type      string          `json:"type"`
+		Text      *string         `json:"text,omitempty"`
+		Signature string          `json:"signature,omitempty"`
+		ID        string          `json:"id,omitempty"`
+		Name      string          `json:"name,omitempty"`
+		Input     json.RawMessage `json:"input,omitempty"`
+		Source    *Source         `json:"source,omitempty"`
+	}
+	w.Type = b.Type
 	switch b.Type {
 	case Text:
 		w.Text = &b.Text
@@ -124,7 +167,7 @@ func (b Block) MarshalJSON() ([]byte, error) {
 	case ToolCall:
 		w.ID, w.Name, w.Input = b.ID, b.Name, b.Input
 	case Image:
-		w.Source = &source{b.MediaType, b.Data}
+		w.Source = &b.Source
 	default:
 		return b.Raw, nil
 	}
@@ -142,7 +185,8 @@ const (
 	StopError     = "error"
 )
 
-// Answer is what a driver returns.
+// Answer is what a driver returns. Reading one with encoding/json loses blocks of
+// other types; ParseBlock does not.
 type Answer struct {
 	StopReason string  `json:"stop_reason"`
 	Content    []Block `json:"content"`

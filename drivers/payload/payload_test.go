@@ -2,6 +2,8 @@ package payload
 
 import (
 	"encoding/json"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -17,8 +19,8 @@ func TestBlocks(t *testing.T) {
 		`{"type":"thinking","text":""}`,
 		`{"type":"redacted_thinking","data":"x","z":1,"a":{"b":null}}`,
 	} {
-		var b Block
-		if err := json.Unmarshal([]byte(text), &b); err != nil {
+		b, err := ParseBlock([]byte(text))
+		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
@@ -33,8 +35,37 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`{}`, `"text"`, `{"type":"text","text":1}`, `{"type":"image","source":[]}`} {
-		if err := json.Unmarshal([]byte(bad), &Block{}); err == nil {
+		if _, err := ParseBlock([]byte(bad)); err == nil {
 			t.Errorf("%s was read", bad)
+		}
+	}
+}
+
+// What is read once and what is read again come to the same.
+func TestParse(t *testing.T) {
+	const known = `{"type":"text","text":"a"},{"type":"tool_call","id":"i","name":"n","input":{"k":[1]}},{"type":"image","source":{"media_type":"m","data":"d"}}`
+	const frame = `{"model":"m","max_tokens":7,"system":"s","tools":[{"name":"t","parameters":{}}],"messages":[{"role":"user","content":[` + known + `%s]},{"role":"tool","tool_call_id":"i","is_error":true,"content":[]}]}`
+	fast, err := Parse(fmt.Sprintf(frame, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, odd := range []string{`{"type":"other","text":"x"}`, `{"type":"other","text":[1],"id":7}`} {
+		slow, err := Parse(fmt.Sprintf(frame, ","+odd))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := slow.Messages[0].Content[3]
+		if last.Type != "other" || string(last.Raw) != odd || last.Text != "" {
+			t.Errorf("%s became %+v", odd, last)
+		}
+		slow.Messages[0].Content = slow.Messages[0].Content[:3]
+		if !reflect.DeepEqual(fast, slow) {
+			t.Errorf("%+v, want %+v", slow, fast)
+		}
+	}
+	for _, bad := range []string{``, `[]`, `{"messages":7}`, `{"messages":[{"content":[{}]}]}`, `{"messages":[{"content":[{"type":"text","text":7}]}]}`, `{"max_tokens":"7"}`} {
+		if req, err := Parse(bad); err == nil {
+			t.Errorf("%s: %+v", bad, req)
 		}
 	}
 }

@@ -43,8 +43,8 @@ func emit(a payload.Answer) {
 
 // reply answers one driver call.
 func reply(in guest.Input, getenv func(string) string, open func(string) ([]byte, error)) payload.Answer {
-	var req payload.Request
-	if err := in.Decode(&req); err != nil {
+	req, err := payload.Parse(in.Text())
+	if err != nil {
 		return payload.Errorf("the driver was not called with a request: %v", err)
 	}
 	script, err := load(getenv, open)

@@ -75,6 +75,18 @@ func TestReply(t *testing.T) {
 	}
 }
 
+// A recorded answer comes back byte for byte, blocks of every type included.
+func TestRecorded(t *testing.T) {
+	const recorded = `{"stop_reason":"end_turn","content":[{"type":"redacted_thinking","data":"x","n":1.50},{"type":"text","text":"a {{b}}"}]}`
+	s, err := parse([]byte(recorded))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.answer(payload.Request{}).JSON(); got != recorded {
+		t.Errorf("%s, want %s", got, recorded)
+	}
+}
+
 func TestFill(t *testing.T) {
 	results := map[string]string{"a": `{"n":12345678901234567890,"l":[{"x/y":"deep"},null],"o":{"k":"<v>"}}`, "b": "plain"}
 	for in, want := range map[string]string{

@@ -24,6 +24,28 @@ type entry struct {
 	Fill bool `json:"fill"`
 }
 
+// UnmarshalJSON keeps blocks of every type.
+func (e *entry) UnmarshalJSON(data []byte) error {
+	type plain entry
+	var w struct {
+		plain
+		Content []json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	*e = entry(w.plain)
+	e.Content = make([]payload.Block, len(w.Content))
+	for i, raw := range w.Content {
+		b, err := payload.ParseBlock(raw)
+		if err != nil {
+			return fmt.Errorf("content[%d]: %w", i, err)
+		}
+		e.Content[i] = b
+	}
+	return nil
+}
+
 type script []entry
 
 // config is where a script is found: in artifacts[].config of the driver, else

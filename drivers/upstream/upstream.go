@@ -72,8 +72,8 @@ const (
 
 // Call answers one driver call.
 func Call(in guest.Input, rt Runtime, p Provider) payload.Answer {
-	var req payload.Request
-	if err := in.Decode(&req); err != nil {
+	req, err := payload.Parse(in.Text())
+	if err != nil {
 		return payload.Errorf("the driver was not called with a request: %v", err)
 	}
 	cfg, err := configure(rt.Getenv("MURMUR_INFERENCE_DRIVER_CONFIG"), p)
