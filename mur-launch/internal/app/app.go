@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -51,6 +52,7 @@ func Run(ctx context.Context, env cli.Env) int {
 			&ucli.BoolFlag{Name: "verbose", Usage: "say where the session works and keeps its records"},
 			&ucli.StringFlag{Name: "task", Usage: "give an agent this `TASK`: a file's bytes, else the text itself"},
 			&ucli.BoolFlag{Name: "stream", Usage: "print an agent's text as it comes (with --json on standard error)"},
+			&ucli.Int64Flag{Name: "deadline", Usage: "end an agent's session after so many `SECONDS`, or earlier when it was staged so"},
 			&ucli.BoolFlag{Name: "no-env-file", Usage: "do not load the .env file the document names"},
 			&ucli.StringSliceFlag{Name: "input", Usage: "put a file into the work folder first, as `PLACE=FILE`; may be repeated"},
 		},
@@ -62,6 +64,13 @@ func Run(ctx context.Context, env cli.Env) int {
 			if c.IsSet("task") {
 				task := c.String("task")
 				opt.Task = &task
+			}
+			if c.IsSet("deadline") {
+				n := c.Int64("deadline")
+				if n < 1 {
+					return diag.Usagef("--deadline is %d, and must be at least 1", n)
+				}
+				opt.Deadline = time.Duration(min(n, 1<<32)) * time.Second
 			}
 			if c.Bool("stream") {
 				if opt.Stream = env.Stdout; c.Bool("json") {

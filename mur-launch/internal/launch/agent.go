@@ -242,9 +242,9 @@ func (l *launching) agent(ctx context.Context) loop.Outcome {
 		},
 		Parts: agent.Parts{
 			Model: driver, Spend: meter, Trace: l.trace, Sink: sink{show, a}, Counter: a.counter, Mask: a.secrets.Text,
-			Desk: dispatch.New(dispatch.Options{
+			Desk: &noticing{deadline: l.deadline, Desk: dispatch.New(dispatch.Options{
 				Document: l.doc, Inventory: a.inventory, Guests: desk, Processes: l.runs(), Runtime: l.held.Runtime, Mask: a.secrets.Text,
-			}),
+			})},
 			Gate: l.gates(), Fatal: l.lost, Warn: l.warnOnce,
 		},
 	})

@@ -42,10 +42,11 @@ func judge(run, cause, latch error) ending {
 	return ending{status: ok}
 }
 
-// report is the error mur-launch ends with, nil for ok (SES-195): E-RUN-040
+// report is the error mur-launch ends with, nil for ok and for a deadline that was
+// reached (SES-195): E-RUN-040
 // naming status, reason and the specific code, or the session's own failure.
 func (e ending) report(session, records string) *diag.Error {
-	if e.status == ok {
+	if e.status == ok || e.status == deadlineReached {
 		return nil
 	}
 	if e.why.Code == "E-RUN-007" {

@@ -29,6 +29,11 @@ type Options struct {
 	Task *string
 	// Stream takes an agent's text as it comes, nil drops it.
 	Stream io.Writer
+	// Deadline bounds an agent's session, counted from Started; 0 keeps what was
+	// staged, which it can only bring nearer.
+	Deadline time.Duration
+	// Started is when the launch began; zero is the call of Run.
+	Started time.Time
 	// Exit ends the process at once; nil is os.Exit.
 	Exit func(status int)
 	// Verbose raises the warnings that only inform.
@@ -78,6 +83,9 @@ func Run(ctx context.Context, env cli.Env, o Options) (*Outcome, error) {
 	}
 	if o.Exit == nil {
 		o.Exit = os.Exit
+	}
+	if o.Started.IsZero() {
+		o.Started = time.Now()
 	}
 	lock, err := doc.Take()
 	if err != nil {

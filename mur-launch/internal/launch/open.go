@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync/atomic"
 
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/confine"
@@ -33,7 +34,10 @@ type launching struct {
 	early   []trace.Warning         // raised before session_start
 	fail    context.CancelCauseFunc // set while a capsule runs
 	agency  *agency                 // nil for a script capsule
-	procs   *processes              // nil when the session can start none
+
+	deadline deadline
+	reached  atomic.Bool // the deadline, and it ended the session
+	procs    *processes  // nil when the session can start none
 }
 
 // open proves that the session can be run as it was staged and holds its
@@ -42,7 +46,7 @@ func open(ctx context.Context, env cli.Env, doc *session.Document, o Options) (*
 	if err := unsupported(doc); err != nil {
 		return nil, err
 	}
-	l := &launching{env: env, opt: o, doc: doc, latch: &workfs.Latch{}}
+	l := &launching{env: env, opt: o, doc: doc, latch: &workfs.Latch{}, deadline: deadlineOf(doc, o.Deadline, o.Started)}
 	var err error
 	if l.home, err = homeOf(doc); err != nil {
 		return nil, err

@@ -14,9 +14,7 @@ func unsupported(doc *session.Document) error {
 	case doc.Kind == session.KindAgent:
 		return unsupportedAgent(doc)
 	case doc.Deadline != nil:
-		return diag.Errorf("E-RUN-102", "a session deadline can not be enforced on a script capsule").
-			Hint("stage it without --deadline; capsules are bounded by capabilities.limits.deadline_seconds").
-			In("launch").Name("reason", "a script capsule")
+		return scriptDeadline()
 	case doc.Lineage.FormationID != nil || doc.Lineage.ExpectsFormationLifeline || doc.Lineage.ExpectsFormationChannel:
 		return diag.Errorf("E-RUN-046", "a script capsule can not be a member of a formation").
 			In("launch").Name("variable", "MURMUR_FORMATION_ID").Name("reason", "a script capsule")
@@ -25,6 +23,13 @@ func unsupported(doc *session.Document) error {
 			In("launch").Name("variable", "MURMUR_SPAWNER").Name("reason", "not served")
 	}
 	return nil
+}
+
+// scriptDeadline refuses a deadline that nothing could keep (SES-176).
+func scriptDeadline() error {
+	return diag.Errorf("E-RUN-102", "a session deadline can not be enforced on a script capsule").
+		Hint("leave out --deadline; capsules are bounded by capabilities.limits.deadline_seconds").
+		In("launch").Name("reason", "a script capsule")
 }
 
 // unserved refuses, before anything is touched, a document that asks for what
@@ -76,9 +81,6 @@ func unsupportedAgent(doc *session.Document) error {
 	case len(doc.Inference.Choices) == 0:
 		return diag.Errorf("E-RUN-005", "the document of session %s names no inference driver", doc.SessionID).
 			In("launch").Name("key", "inference.driver.artifact")
-	case doc.Deadline != nil:
-		return diag.Errorf("E-RUN-102", "this mur-launch enforces no session deadline yet").
-			Hint("stage it without --deadline").In("launch").Name("reason", "not built")
 	case doc.Lineage.FormationID != nil || doc.Lineage.ExpectsFormationLifeline || doc.Lineage.ExpectsFormationChannel:
 		return diag.Errorf("E-RUN-046", "this mur-launch runs no member of a formation").
 			In("launch").Name("variable", "MURMUR_FORMATION_ID").Name("reason", "not served")
@@ -91,7 +93,12 @@ func unsupportedAgent(doc *session.Document) error {
 
 // fits refuses options that mean nothing for the session.
 func fits(doc *session.Document, o Options) error {
-	if doc.Kind == session.KindAgent || o.Task == nil && o.Stream == nil {
+	switch {
+	case doc.Kind == session.KindAgent:
+		return nil
+	case o.Deadline > 0:
+		return scriptDeadline()
+	case o.Task == nil && o.Stream == nil:
 		return nil
 	}
 	return diag.Usagef("--task and --stream are for agent capsules, and session %s runs a script", doc.SessionID)

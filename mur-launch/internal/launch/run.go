@@ -76,7 +76,12 @@ func (l *launching) tasks(ctx context.Context, o *Outcome) ending {
 	if errors.As(context.Cause(work), &own) {
 		return judgeAgent(out, own, l.latch.Err())
 	}
-	return judgeAgent(out, nil, l.latch.Err())
+	end := judgeAgent(out, nil, l.latch.Err())
+	// The ending is the deadline's when that cancelled the task, or none ever ran.
+	if l.reached.Load() && (end.status == canceled || out.Result == "") && out.Fatal == nil {
+		end = ending{status: deadlineReached}
+	}
+	return end
 }
 
 func (l *launching) start() Start {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// terminating ends a session at the first SIGTERM, SIGINT or SIGHUP: the running
+// terminating ends a session at its deadline (SES-177) and at the first SIGTERM,
+// SIGINT or SIGHUP: the running
 // task is cancelled and everything is torn down in order. A second one, or the
 // end of limit after it, ends the process at once (SES-179 to SES-182,
 // SES-188). The context is the session's; stop ends the watch.
@@ -23,17 +24,23 @@ func (l *launching) terminating(ctx context.Context, limit time.Duration) (_ con
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
+		timeOver, stopTimer := l.deadline.timer()
+		defer stopTimer()
+		why := "ending the session; a second signal ends it at once"
 		select {
 		case <-over:
 			return
 		case <-signals:
+		case <-timeOver:
+			l.reached.Store(true)
+			why = "the session's deadline is reached; ending it"
 		case <-ctx.Done():
 			select {
 			case <-signals:
 			case <-time.After(50 * time.Millisecond):
 			}
 		}
-		l.report("ending the session; a second signal ends it at once")
+		l.report(why)
 		cancel()
 		timer := time.NewTimer(limit)
 		defer timer.Stop()

@@ -130,6 +130,7 @@ type staged struct {
 	noEnvFile bool // as the flag
 	task      *string
 	stream    io.Writer
+	deadline  time.Duration
 	warn      func(diag.Warning) // nil fails the test
 	environ   []string           // of the launch, beside HOME
 }
@@ -309,7 +310,7 @@ func (s *staged) launchText(ctx context.Context, document string) launched {
 	var stderr bytes.Buffer
 	env := cli.Env{Stdin: strings.NewReader(document), Stderr: &stderr, Environ: append([]string{"HOME=" + s.dir}, s.environ...), Dir: s.dir, Now: time.Now}
 	l.outcome, l.err = Run(ctx, env, Options{
-		NoEnvFile: s.noEnvFile, Task: s.task, Stream: s.stream,
+		NoEnvFile: s.noEnvFile, Task: s.task, Stream: s.stream, Deadline: s.deadline,
 		Announce: func(st Start) { l.start = &st },
 		Warn: func(w diag.Warning) {
 			if s.warn == nil {
