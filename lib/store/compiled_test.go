@@ -99,6 +99,14 @@ func TestForeignForms(t *testing.T) {
 			if err := spoil(form, hash); err != nil {
 				t.Fatal(err)
 			}
+			// Forms says the same without removing anything. DIA-209
+			listed, err := c.Forms(1 << 20)
+			if err != nil || len(listed) != 1 || listed[0].Broken == "" || listed[0].Fingerprint != print1 {
+				t.Errorf("listed as %+v, %v", listed, err)
+			}
+			if _, err := os.Lstat(form); err != nil {
+				t.Error("listing removed it")
+			}
 			if _, _, ok := c.Load(sha1, print1); ok {
 				t.Fatal("loaded")
 			}
@@ -209,5 +217,37 @@ func TestPrune(t *testing.T) {
 		if _, err := os.Stat(dir + name); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// DIA-209: a sound form is listed as such, one beyond the budget is not read, and
+// Drop removes what Forms listed and nothing else.
+func TestForms(t *testing.T) {
+	c, dir := compiled(t)
+	if l, err := c.Forms(0); err != nil || l != nil {
+		t.Errorf("of no directory: %v, %v", l, err)
+	}
+	c.Save(sha1, print1, []byte("native code"))
+	c.SaveNote(sha1, print1, []byte("{}"))
+	for _, budget := range []int64{0, 1 << 20} {
+		if l, err := c.Forms(budget); err != nil || len(l) != 1 || l[0].Broken != "" || l[0].Bytes != 11 {
+			t.Errorf("budget %d: %+v, %v", budget, l, err)
+		}
+	}
+	name := FormName(sha1, print1)
+	if err := os.WriteFile(dir+name, []byte("other bytes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l, _ := c.Forms(0); l[0].Broken != "" {
+		t.Errorf("beyond the budget it was read: %+v", l)
+	}
+	if err := c.Drop("../config.yaml"); err == nil {
+		t.Error("dropped something that is no form")
+	}
+	if err := c.Drop(name); err != nil {
+		t.Error(err)
+	}
+	if l, _ := os.ReadDir(dir); len(l) != 0 {
+		t.Errorf("left: %v", l)
 	}
 }

@@ -99,21 +99,47 @@ func Remove(home workfs.Home, session string) error {
 // parse names no process and is removed (SES-217), but for one that lacks only
 // records_dir, which an older version wrote: it is left out and left alone.
 func List(home workfs.Home) ([]Record, error) {
-	dir, err := home.OpenExisting(Dir, workfs.Options{})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	var records []Record
+	err := each(home, func(dir *workfs.Root, name string, rec Record, v verdict) {
+		switch v {
+		case whole:
+			records = append(records, rec)
+		case broken:
+			dir.Remove(name) // somebody else may have been faster
+		}
+	}, func(string) {})
 	if err != nil {
 		return nil, err
+	}
+	sortRecords(records)
+	return records, nil
+}
+
+func sortRecords(records []Record) {
+	slices.SortFunc(records, func(a, b Record) int { return strings.Compare(b.SessionID, a.SessionID) })
+}
+
+// each calls visit for every file that should be a record, and other with the
+// names of the other files.
+func each(home workfs.Home, visit func(dir *workfs.Root, name string, rec Record, v verdict), other func(name string)) error {
+	dir, err := home.OpenExisting(Dir, workfs.Options{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	defer dir.Close()
 	entries, err := dir.List(".")
 	if err != nil {
-		return nil, workfs.Fault(err, "cannot list running sessions")
+		return workfs.Fault(err, "cannot list running sessions")
 	}
-	var records []Record
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name, ".json") || !e.IsRegular() {
+		if !e.IsRegular() {
+			continue
+		}
+		if !strings.HasSuffix(e.Name, ".json") {
+			other(e.Name)
 			continue
 		}
 		data, err := dir.ReadFile(e.Name, maxBytes)
@@ -121,18 +147,12 @@ func List(home workfs.Home) ([]Record, error) {
 			continue
 		}
 		if err != nil && !errors.Is(err, workfs.ErrTooLarge) {
-			return nil, workfs.Fault(err, "cannot read a running record")
+			return workfs.Fault(err, "cannot read a running record")
 		}
-		rec, verdict := parse(data, strings.TrimSuffix(e.Name, ".json"))
-		switch verdict {
-		case whole:
-			records = append(records, rec)
-		case broken:
-			dir.Remove(e.Name) // somebody else may have been faster
-		}
+		rec, v := parse(data, strings.TrimSuffix(e.Name, ".json"))
+		visit(dir, e.Name, rec, v)
 	}
-	slices.SortFunc(records, func(a, b Record) int { return strings.Compare(b.SessionID, a.SessionID) })
-	return records, nil
+	return nil
 }
 
 type verdict int

@@ -116,6 +116,14 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// Looking removes nothing. DIA-209
+	seen, err := Look(h, Host{Exists: func(pid int) bool { return pid != 123 }})
+	if err != nil || len(seen.Records) != 3 || len(seen.Broken) != 2 || len(seen.Dead) != 1 {
+		t.Errorf("looking: %+v, %v", seen, err)
+	}
+	if seen, _ := Look(h, Host{Exists: func(int) bool { return true }}); len(seen.Dead) != 0 {
+		t.Errorf("a living writer's file is dead: %+v", seen)
+	}
 	got, err := List(h)
 	if err != nil || len(got) != 3 || got[0].SessionID != third3 || got[1].SessionID != newer2 || got[2].SessionID != older1 {
 		t.Fatalf("%+v, %v", got, err)

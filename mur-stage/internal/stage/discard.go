@@ -1,25 +1,21 @@
 package stage
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/ids"
 	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/session/stale"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
 
 // maxSweep is how many old sessions one staging looks at.
 const maxSweep = 16
-
-// staleAfter is how long a session may lie staged and unlaunched (SES-28).
-const staleAfter = 24 * time.Hour
 
 // Discard removes a session that was staged and not launched: its directory, the
 // work folder staging made if it is empty, and its records if they hold no file
@@ -60,41 +56,19 @@ func Discard(in Input, id string) error {
 		return workfs.Fault(err, "cannot lock the session directory")
 	}
 	defer lock.Unlock()
-	places, known := placesOf(dir)
+	places, known := stale.PlacesOf(dir)
 	if err := sessions.RemoveAll(id); err != nil {
 		return workfs.Fault(err, "cannot remove the session directory")
 	}
 	if !known {
 		return nil
 	}
-	if places.created {
-		if err := os.Remove(places.work); err != nil && !errors.Is(err, fs.ErrNotExist) && !notEmpty(err) {
+	if places.Created {
+		if err := os.Remove(places.Work); err != nil && !errors.Is(err, fs.ErrNotExist) && !notEmpty(err) {
 			return workfs.Fault(err, "cannot remove the work folder")
 		}
 	}
-	return removeEmptyRecords(home, places.records, id)
-}
-
-// stagedPlaces are the folders a staged document names beside its own.
-type stagedPlaces struct {
-	work, records string
-	created       bool
-}
-
-// placesOf reads where a staged session's folders lie. A staging that was killed
-// left no document, and then nobody knows.
-func placesOf(dir *workfs.Root) (stagedPlaces, bool) {
-	data, err := dir.ReadFile(session.DocumentName, session.MaxBytes)
-	if err != nil {
-		return stagedPlaces{}, false
-	}
-	var d struct {
-		Directories session.Directories `json:"directories"`
-	}
-	if json.Unmarshal(data, &d) != nil || d.Directories.Records.Path == "" {
-		return stagedPlaces{}, false
-	}
-	return stagedPlaces{d.Directories.Work.Path, d.Directories.Records.Path, d.Directories.Work.Created}, true
+	return removeEmptyRecords(home, places.Records, id)
 }
 
 func notEmpty(err error) bool {
@@ -145,52 +119,14 @@ func holdsFile(root *workfs.Root, dir string) (bool, error) {
 // older than a day. What fails is left for the next staging.
 func (s *staging) sweepStale() error {
 	s.compiledForms().Prune(s.in.Now())
-	sessions, err := s.home.OpenExisting(session.SessionsDir, workfs.Options{Ephemeral: true})
+	sessions, err := stale.Open(s.home)
 	if err != nil {
 		return nil
 	}
 	defer sessions.Close()
-	entries, err := sessions.List(".")
-	if err != nil {
-		return nil
-	}
-	var found []string // oldest first: ids sort by creation (SES-2)
-	for _, e := range entries {
-		if e.IsDir() && ids.Check(ids.Session, e.Name) == nil {
-			found = append(found, e.Name)
-		}
-	}
+	found, _ := stale.IDs(sessions)
 	for i := 0; i < len(found)-1 && i < maxSweep; i++ {
-		sweepOne(sessions, found[i], s.in.Now())
+		_, _ = stale.Remove(sessions, found[i], s.in.Now())
 	}
 	return nil
-}
-
-func sweepOne(sessions *workfs.Root, id string, now time.Time) {
-	dir, err := sessions.Sub(id)
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	// The time is looked at before the lock is taken, which may make the file.
-	made := int64(0)
-	if st, err := dir.Stat(session.LockName); err == nil {
-		made = st.ModTime
-	} else if st, err := dir.Stat("."); err == nil {
-		made = st.ModTime
-	}
-	if now.Sub(time.Unix(0, made)) < staleAfter && !launched(dir) {
-		return
-	}
-	lock, err := dir.TryLock(session.LockName)
-	if err != nil {
-		return
-	}
-	defer lock.Unlock()
-	_ = sessions.RemoveAll(id)
-}
-
-func launched(dir *workfs.Root) bool {
-	places, known := placesOf(dir)
-	return known && exists(filepath.Join(places.records, session.TraceName))
 }
