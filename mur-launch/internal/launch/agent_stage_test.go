@@ -126,13 +126,16 @@ func does(inputs ...string) string {
 
 // stageAgent lays out an agent's session whose driver asks p. Its key is in the
 // murmur home's config.
-func stageAgent(t *testing.T, p *provider) *staged {
+func stageAgent(t *testing.T, p *provider) *staged { return stageAgentWith(t, p, plain) }
+
+// stageAgentWith is stageAgent with another guest as the tool.
+func stageAgentWith(t *testing.T, p *provider, tool guest) *staged {
 	t.Helper()
 	driver, err := modelDriver.make()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := stageGuest(t, plain, "")
+	s := stageGuest(t, tool, "")
 	d := s.doc
 	d.Kind = session.KindAgent
 	d.Capsule = session.Capsule{Name: "demo", Version: "1.0.0", Artifact: "local/demo"}

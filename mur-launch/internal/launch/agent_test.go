@@ -483,3 +483,48 @@ func TestEarlyWarningsAreInSessionStart(t *testing.T) {
 		t.Errorf("warned %q, session_start %s", warned, first)
 	}
 }
+
+// AGT-130, AGT-135, AGT-137, AGT-140, AGT-142, AGT-149, AGT-158, TRC-50: a tool with a gateway of its own.
+func TestToolHasItsOwnGateway(t *testing.T) {
+	const other = "tool-key-0123456789"
+	api := newProvider(t, func(w http.ResponseWriter, r *http.Request, turn int) {
+		if turn == 1 {
+			w.WriteHeader(401)
+		}
+		io.WriteString(w, "you sent "+r.Header.Get("X-Tool-Key"))
+	})
+	p := newProvider(t, answers(does(`{"do":"get","text":"http://127.0.0.1:9/a"}`, `{"do":"get","text":"http://127.0.0.1:9/b"}`, `{"do":"env"}`,
+		fmt.Sprintf(`{"do":"get","text":"%s/c"}`, api.URL)), says("x")))
+	s := stageAgentWith(t, p, web)
+	one := 1
+	s.doc.Artifacts[0].Gateway = &one
+	s.doc.Gateways = append(s.doc.Gateways, session.Gateway{
+		Artifact: "local/tool", Endpoint: api.URL + "/base", Auth: session.GatewayAuth{Header: "X-Tool-Key", Value: "{key}"},
+		Credential: &session.CredentialRef{Name: "TOOL_KEY", Source: session.FromEnvironment},
+	})
+	s.environ = append(s.environ, "TOOL_KEY="+other)
+	l := s.launch(context.Background())
+	if l.err != nil || l.outcome.Err != nil {
+		t.Fatalf("%v %+v\n%s", l.err, l.outcome, l.stderr)
+	}
+	requests, keys := p.seen()
+	for _, want := range []string{"you sent *******************", "MURMUR_GATEWAY_ENDPOINT=http://127.0.0.1:9/base", "is not allowed: no entry of network.allow"} {
+		if !strings.Contains(requests[1], want) {
+			t.Errorf("the results lack %q: %s", want, requests[1])
+		}
+	}
+	if strings.Contains(requests[1], "MURMUR_INFERENCE_ENDPOINT") || strings.Contains(strings.Join(keys, ""), other) {
+		t.Error("the two gateways are not apart")
+	}
+	if got := s.types(); got != "session_start task_start inference tool_call gateway_credential tool_call tool_call tool_call inference task_end session_end" {
+		t.Errorf("trace %s", got)
+	}
+	if n := len(api.requests); n != 2 {
+		t.Errorf("the tool's provider got %d requests", n)
+	}
+	for where, text := range s.everything(l) {
+		if strings.Contains(text, other) {
+			t.Errorf("%s shows the tool's key", where)
+		}
+	}
+}

@@ -77,8 +77,14 @@ var errNotAdmitted = fmt.Errorf("the inference gateway sends nothing without an 
 // whether the gateway may send now, nil is always; seen takes each status the
 // provider answers with, nil drops it.
 func (g *Gateway) Before(base wasmhost.HTTP, open func() bool, seen func(int)) wasmhost.HTTP {
+	if base == nil {
+		base = nowhere
+	}
 	return &through{gateway: g, base: base, open: open, seen: seen}
 }
+
+// nowhere denies every request, and says which entry would allow it.
+var nowhere = outbound.New(nil, outbound.Options{})
 
 type through struct {
 	gateway *Gateway
@@ -89,13 +95,13 @@ type through struct {
 
 func (t *through) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != "http" || req.URL.Host != tools.GatewayAuthority {
-		if t.base == nil {
-			return nil, closing(req, fmt.Errorf("no entry of network.allow covers %s: %w", req.URL.Host, wasmhost.ErrDenied))
-		}
 		return t.base.RoundTrip(req)
 	}
 	if t.open != nil && !t.open() {
-		return nil, closing(req, errNotAdmitted)
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, errNotAdmitted
 	}
 	resp, err := t.gateway.send(req)
 	if err != nil {
@@ -105,13 +111,6 @@ func (t *through) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.seen(resp.StatusCode)
 	}
 	return t.gateway.masked(resp), nil
-}
-
-func closing(req *http.Request, err error) error {
-	if req.Body != nil {
-		req.Body.Close()
-	}
-	return err
 }
 
 // masked takes the secrets out of what the provider answers.
