@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/mur-capsules/mur/lib/murtest/provider"
@@ -74,12 +75,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("the API is anthropic or openai, not %q", *wire)
 	}
 	if *script != "" {
-		data, err := os.ReadFile(*script)
+		f, err := os.Open(*script)
 		if err != nil {
 			return err
 		}
-		if err := json.Unmarshal(data, &opt.Script); err != nil {
+		defer f.Close()
+		dec := json.NewDecoder(f)
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&opt.Script); err != nil {
 			return fmt.Errorf("%s: %w", *script, err)
+		}
+		for _, r := range opt.Script {
+			if r.Fault != provider.None && !slices.Contains(provider.Faults, r.Fault) {
+				return fmt.Errorf("%s: there is no fault %q, but %q", *script, r.Fault, provider.Faults)
+			}
 		}
 	}
 	server, err := provider.Start(*addr, opt)

@@ -54,6 +54,15 @@ func TestRun(t *testing.T) {
 	if got := log.String(); strings.Count(got, "/v1/chat/completions 200") != 2 {
 		t.Errorf("logged %s", got)
 	}
+	bad := filepath.Join(t.TempDir(), "bad.json")
+	for _, text := range []string{`[{"txt":"x"}]`, `[{"fault":"odd"}]`, `{`} {
+		if err := os.WriteFile(bad, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := run(t.Context(), []string{"-script", bad}, io.Discard, io.Discard); err == nil {
+			t.Errorf("%s was taken", text)
+		}
+	}
 	for _, args := range [][]string{{"-wire", "other"}, {"more"}, {"-script", "none"}, {"-addr", "256.0.0.1:1"}} {
 		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil {
 			t.Errorf("%q did not fail", args)
