@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/workfs"
@@ -27,8 +30,12 @@ func Hash(archive []byte) string {
 func (p *Plan) Build(limits Limits) ([]byte, error) {
 	var out bytes.Buffer
 	zw := zip.NewWriter(&out)
-	for _, f := range p.Files {
-		if err := addFile(zw, f); err != nil {
+	for i, comp := range deflateAll(p.Files) {
+		f, err := p.Files[i], comp.err
+		if err == nil {
+			err = addFile(zw, f, comp.data)
+		}
+		if err != nil {
 			return nil, diag.Errorf("E-IO-003", "cannot pack %s: %w", diag.Quote(f.Name), err)
 		}
 	}
@@ -44,22 +51,45 @@ func (p *Plan) Build(limits Limits) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func addFile(zw *zip.Writer, f File) error {
+type deflated struct {
+	data []byte
+	err  error
+}
+
+// deflateAll compresses files side by side, as many as there are processors.
+func deflateAll(files []File) []deflated {
+	out := make([]deflated, len(files))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(files), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
+				out[i].data, out[i].err = deflate(files[i].Data)
+			}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+func deflate(data []byte) ([]byte, error) {
 	var comp bytes.Buffer
 	fw, err := flate.NewWriter(&comp, flate.BestCompression)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := fw.Write(f.Data); err != nil {
-		return err
+	if _, err := fw.Write(data); err != nil {
+		return nil, err
 	}
-	if err := fw.Close(); err != nil {
-		return err
-	}
+	err = fw.Close()
+	return comp.Bytes(), err
+}
+
+func addFile(zw *zip.Writer, f File, comp []byte) error {
 	h := &zip.FileHeader{
 		Name: f.Name, Method: zip.Deflate,
 		CRC32:              crc32.ChecksumIEEE(f.Data),
-		CompressedSize64:   uint64(comp.Len()),
+		CompressedSize64:   uint64(len(comp)),
 		UncompressedSize64: uint64(len(f.Data)),
 		// The earliest date a zip file can hold, without a time zone.
 		//lint:ignore SA1019 CreateRaw writes this field and not Modified
@@ -74,7 +104,7 @@ func addFile(zw *zip.Writer, f File) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(comp.Bytes())
+	_, err = w.Write(comp)
 	return err
 }
 
