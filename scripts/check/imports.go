@@ -52,6 +52,7 @@ var rooms = map[string][]string{
 	"confine/probe":                    {"confine"},
 	"session":                          {"diag", "ids", "names", "policy", "workfs", "confine"},
 	"session/running":                  {"ids", "workfs"},
+	"session/stale":                    {"session", "ids", "workfs"},
 	"session/schema":                   {},
 	"trace":                            {"diag", "ids", "workfs"},
 	"trace/schema":                     {},

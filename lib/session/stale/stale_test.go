@@ -2,6 +2,8 @@ package stale
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,7 +21,7 @@ func TestFindAndRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(home); !os.IsNotExist(err) {
+	if _, err := Open(home); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of no home: %v", err)
 	}
 	now := time.Now()
