@@ -1,5 +1,6 @@
 // Command mur-doctor says what this host can do and what is wrong with a
-// project. It creates, repairs and downloads nothing.
+// project. It creates and downloads nothing, and repairs only what
+// --fix lets it.
 package main
 
 import (

@@ -21,24 +21,27 @@ func Run(ctx context.Context, env cli.Env) int {
 	return cli.Run(ctx, env, &ucli.App{
 		Name:      "mur-doctor",
 		Usage:     "say what this host can do and what is wrong with a project",
-		UsageText: "mur-doctor [--manifest <path>] [--strict] [--json]",
-		Description: `Looks at the host and, where there is a murmur.yaml, at the project. It
-creates, repairs and downloads nothing. Exit status 1 when a check failed.
+		UsageText: "mur-doctor [--manifest <path>] [--strict] [--fix] [--json]",
+		Description: `Looks at the host, at the mur commands, at what killed sessions left and,
+where there is a murmur.yaml, at the project. It creates and downloads nothing,
+and changes something only with --fix. Exit status 1 when a check failed.
 
 Examples:
   mur-doctor                                  this host, and ./murmur.yaml if there is one
   mur-doctor --manifest ~/report/murmur.yaml  another project
+  mur-doctor --fix                            remove leftovers, close open modes, and say so
   mur-doctor --json | jq '.checks[] | select(.status != "ok")'`,
 		Flags: []ucli.Flag{
 			&ucli.StringFlag{Name: "manifest", Usage: "the project's manifest `FILE` (default: ./murmur.yaml if it exists)"},
 			&ucli.BoolFlag{Name: "strict", Usage: "an unknown key in the manifest is a failure"},
+			&ucli.BoolFlag{Name: "fix", Usage: "put right what is safe to: modes, leftovers of killed sessions and writers; never what a user wrote", DisableDefaultText: true},
 			cli.JSONFlag(),
 		},
 		Action: func(c *ucli.Context) error {
 			if c.Args().Present() {
 				return diag.Usagef("mur-doctor takes no argument, found %s; see --help", diag.Quote(c.Args().First()))
 			}
-			report := checks.Run(ctx, env, checks.Options{Manifest: c.String("manifest"), Strict: c.Bool("strict")})
+			report := checks.Run(ctx, env, checks.Options{Manifest: c.String("manifest"), Strict: c.Bool("strict"), Fix: c.Bool("fix")})
 			if err := render(env.Stdout, report, c.Bool("json")); err != nil {
 				return err
 			}
@@ -56,11 +59,19 @@ func render(w io.Writer, r *checks.Report, asJSON bool) error {
 	}
 	for _, c := range r.Checks {
 		head := string(c.Status)
+		if c.Fixed != "" {
+			head = "fixed"
+		}
 		if c.Code != "" {
 			head += "[" + string(c.Code) + "]"
 		}
 		if _, err := fmt.Fprintf(w, "%-18s %s: %s\n", head, strings.TrimSpace(c.Name+" "+c.Subject), strings.ReplaceAll(c.Message, "\n", "\n  ")); err != nil {
 			return err
+		}
+		if c.Fixed != "" {
+			if _, err := fmt.Fprintf(w, "  done: %s\n", c.Fixed); err != nil {
+				return err
+			}
 		}
 		if c.Remedy != "" {
 			if _, err := fmt.Fprintf(w, "  hint: %s\n", c.Remedy); err != nil {

@@ -89,7 +89,7 @@ func private(path string, mode fs.FileMode) Check {
 	if !open {
 		return ok("secrets", "holds secrets and is this user's alone").about(path)
 	}
-	return Check{Name: "secrets", Subject: path, Status: Warning, Code: w.Code, Message: w.Message, Remedy: "chmod 600 " + path}
+	return Check{Name: "secrets", Subject: path, Status: Warning, Code: w.Code, Message: w.Message, Remedy: "chmod 600 " + path, fix: chmod(path, unix.S_IFREG, 0o600)}
 }
 
 // envFile is about the project's .env: whether it parses, and who can read it.

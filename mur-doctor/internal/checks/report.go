@@ -1,6 +1,7 @@
 // Package checks looks at a host and a project and says what a launch would
 // meet. Gathering touches the system; every check is a function over what was
-// gathered. It creates, repairs and downloads nothing (DIA section 12).
+// gathered. It creates and downloads
+// nothing, and repairs only what --fix lets it (DIA section 12).
 package checks
 
 import (
@@ -32,6 +33,8 @@ type Check struct {
 	Message string    `json:"message"`
 	Remedy  string    `json:"remedy,omitempty"`
 	Fixed   string    `json:"fixed,omitempty"`
+
+	fix func() (done string, err error) // nil for what is not safe to put right
 }
 
 // Report is what mur-doctor prints with --json: murmur.doctor/1.

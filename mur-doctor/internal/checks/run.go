@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 type Options struct {
 	Manifest string // "": ./murmur.yaml when it exists, else no project
 	Strict   bool   // unknown keys fail
+	Fix      bool   // put right what is safe to
 }
 
 // Run gathers and checks. What is wrong is in the report, never an error. What
@@ -21,7 +23,7 @@ type Options struct {
 func Run(ctx context.Context, env cli.Env, o Options) *Report {
 	r := &Report{Schema: "murmur.doctor/1"}
 	path, hasProject := findManifest(env, o)
-	var host, commands, home, project, staging []Check
+	var host, commands, home, project, staging, leftovers []Check
 	var wg sync.WaitGroup
 	wg.Go(func() { r.Host, host = gatherHost() })
 	wg.Go(func() { commands = gatherCommands(ctx, env) })
@@ -32,6 +34,11 @@ func Run(ctx context.Context, env cli.Env, o Options) *Report {
 	if err != nil {
 		home = []Check{fault("home", Failed, err)}
 	} else {
+		dir := ""
+		if hasProject {
+			dir = filepath.Dir(path)
+		}
+		wg.Go(func() { leftovers = gatherLeftovers(ctx, env, murmur, dir) })
 		var c config.Config
 		c, home = configuration(env, murmur)
 		home = append([]Check{homeUsable(murmur.Path())}, home...)
@@ -41,7 +48,10 @@ func Run(ctx context.Context, env cli.Env, o Options) *Report {
 	}
 	wg.Wait()
 	r.Host.MurmurHome = murmur.Path()
-	r.Checks = slices.Concat(host, commands, home, project)
+	r.Checks = slices.Concat(host, commands, home, leftovers, project)
 	r.Checks = append(r.Checks, unsaid(r.Checks, staging)...)
+	if o.Fix {
+		fix(r.Checks)
+	}
 	return r
 }
