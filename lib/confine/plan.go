@@ -171,6 +171,9 @@ func (p *Plan) devices() {
 		{"/dev/zero", DeviceRead, "device"},
 		{"/dev/urandom", DeviceRead, "device"},
 	}
+	if p.ComposedRoot || p.PrivateMounts {
+		p.Inside = append(p.Inside, PathRule{"/dev/shm", WorkFolder, "shared memory of the session's own"})
+	}
 	if !p.ComposedRoot {
 		p.Rules = append(p.Rules, rules...)
 		return

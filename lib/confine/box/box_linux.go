@@ -142,6 +142,7 @@ func (c Config) library(root string) (*configs.Config, error) {
 		Mounts: []*configs.Mount{
 			{Source: "tmpfs", Destination: "/dev", Device: "tmpfs", Flags: unix.MS_NOSUID | unix.MS_STRICTATIME | unix.MS_RDONLY, Data: "mode=0755,size=1m"},
 			{Source: "devpts", Destination: "/dev/pts", Device: "devpts", Flags: unix.MS_NOSUID | unix.MS_NOEXEC, Data: "newinstance,ptmxmode=0666,mode=0620"},
+			{Source: "shm", Destination: "/dev/shm", Device: "tmpfs", Flags: quiet, Data: "mode=1777,size=64m"},
 		},
 	}
 	if c.HostProc {

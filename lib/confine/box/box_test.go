@@ -40,7 +40,7 @@ func TestLayout(t *testing.T) {
 	mounts, links := Layout(Spec{
 		StagedRuntimes: []string{"/opt/staged"}, Optional: []string{"/opt/tool", "/opt/missing", "/usr/lib/x"}, HostPaths: []string{"/srv/data"},
 		Runtime: "/s/runtime", ReadOnly: []string{"/r/logs", "/r/children"}, Tmp: "/r/tmp", Home: "/r/home", Work: "/r",
-		Passwd: "/s/passwd", Group: "/s/group", Resolv: "/s/resolv", Program: "/bin/mur-shell",
+		Passwd: "/s/passwd", Group: "/s/group", Resolv: "/s/resolv", Hosts: "/s/hosts", Program: "/bin/mur-shell",
 	}, h)
 	var got []string
 	for _, m := range mounts {
@@ -56,7 +56,7 @@ func TestLayout(t *testing.T) {
 		}
 		got = append(got, m.Target+" "+mode)
 	}
-	want := []string{"/opt/staged r!", "/usr r", "/etc/ssl r", "/etc/passwd r!", "/etc/group r!", "/etc/resolv.conf r!", WorkerPath + " r!", "/tmp wn!",
+	want := []string{"/opt/staged r!", "/usr r", "/etc/ssl r", "/etc/passwd r!", "/etc/group r!", "/etc/resolv.conf r!", "/etc/hosts r!", WorkerPath + " r!", "/tmp wn!",
 		"/opt/tool r", "/srv/data rn!", "/s/runtime r!", "/r wn!", "/r/logs rn", "/r/tmp wn!", "/r/home wn!"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -114,7 +114,7 @@ func sealed(t testing.TB) *session {
 	}
 	mounts, links := Layout(Spec{
 		Runtime: dirs["runtime"], ReadOnly: []string{dirs["logs"]}, Tmp: dirs["tmp"], Home: dirs["home"], Work: dirs["work"],
-		Passwd: filepath.Join(base, "passwd"), Group: filepath.Join(base, "group"), Resolv: filepath.Join(base, "resolv"), Program: self,
+		Passwd: filepath.Join(base, "passwd"), Group: filepath.Join(base, "group"), Resolv: filepath.Join(base, "resolv"), Hosts: filepath.Join(base, "resolv"), Program: self,
 	}, Disk{})
 	conn, theirs, err := packet.Pair()
 	if err != nil {

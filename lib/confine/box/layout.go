@@ -29,7 +29,7 @@ type Spec struct {
 	WorkOwned      bool     // the work folder belongs to whom commands run as: it is not mapped
 	WorkdirExec    bool
 	Passwd, Group  string // the synthetic files (CON-148)
-	Resolv         string // the synthetic resolv.conf (CON-149)
+	Resolv, Hosts  string // the synthetic resolv.conf and hosts (CON-149)
 	Program        string // this program, for its worker form
 }
 
@@ -40,10 +40,10 @@ const WorkerPath = "/.mur/mur-worker"
 // fixedTrees are the runtime trees of CON-144.
 var fixedTrees = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
-// etcEntries are what /etc holds of the host (CON-145); passwd, group and
+// etcEntries are what /etc holds of the host (CON-145); passwd, group, hosts and
 // resolv.conf are synthetic.
 var etcEntries = []string{"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl", "pki", "ca-certificates", "ca-certificates.conf",
-	"hosts", "nsswitch.conf", "localtime", "timezone", "terminfo"}
+	"nsswitch.conf", "localtime", "timezone", "terminfo"}
 
 // Host is what Layout asks of the host's file system.
 type Host interface {
@@ -76,6 +76,7 @@ func Layout(s Spec, h Host) (mounts []Mount, links map[string]string) {
 		Mount{Source: s.Passwd, Target: "/etc/passwd", Required: true},
 		Mount{Source: s.Group, Target: "/etc/group", Required: true},
 		Mount{Source: s.Resolv, Target: "/etc/resolv.conf", Required: true},
+		Mount{Source: s.Hosts, Target: "/etc/hosts", Required: true},
 		Mount{Source: s.Program, Target: WorkerPath, Required: true})
 	if !s.NoTmp {
 		mounts = append(mounts, Mount{Source: s.Tmp, Target: "/tmp", Writable: true, Noexec: !s.WorkdirExec, Mapped: true, Required: true})

@@ -73,10 +73,18 @@ func NewNames(rules policy.Rules) *Names {
 	return n
 }
 
+// loopback is what localhost is everywhere, listed or not (RFC 6761): the commands'
+// own.
+var loopback = [2]netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+
 // lookup finds a name as a question spells it: any case, with or without the
 // trailing dot.
 func (n *Names) lookup(question string) ([2]netip.Addr, bool) {
-	pair, ok := n.byName[strings.ToLower(strings.TrimSuffix(question, "."))]
+	name := strings.ToLower(strings.TrimSuffix(question, "."))
+	if name == "localhost" {
+		return loopback, true
+	}
+	pair, ok := n.byName[name]
 	return pair, ok
 }
 
@@ -97,9 +105,10 @@ func Decide(rules policy.Rules, names *Names, dst netip.AddrPort) Decision {
 	if rules.AllowsCommand(host, port) {
 		return Decision{Host: host}
 	}
-	// localhost stands for both loopback addresses.
-	if (addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || addr == netip.IPv6Loopback()) && rules.AllowsCommand("localhost", port) {
-		return Decision{Host: addr.String()}
+	// localhost stands for both loopback addresses, and the service outside may
+	// listen on the other one.
+	if slices.Contains(loopback[:], addr) && rules.AllowsCommand("localhost", port) {
+		return Decision{Host: "localhost"}
 	}
 	return Decision{Missing: policy.Missing("", host, port)}
 }

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -131,11 +132,19 @@ func (p *Proxy) shown(dst netip.AddrPort) string {
 func (p *Proxy) reach(host string, port int) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, lookupTimeout+connectTimeout)
 	defer cancel()
-	conn, err := p.dial(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-	if err != nil {
-		return nil, fmt.Errorf("dial: %w", err)
+	hosts := []string{host}
+	if host == "localhost" {
+		hosts = []string{loopback[0].String(), loopback[1].String()}
 	}
-	return conn, nil
+	var errs []error
+	for _, h := range hosts {
+		conn, err := p.dial(ctx, "tcp", net.JoinHostPort(h, strconv.Itoa(port)))
+		if err == nil {
+			return conn, nil
+		}
+		errs = append(errs, fmt.Errorf("dial: %w", err))
+	}
+	return nil, errors.Join(errs...)
 }
 
 // splice copies both ways, keeping half-closes, until both ends are done or

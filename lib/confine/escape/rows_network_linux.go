@@ -12,6 +12,7 @@ func networkRows() []Row {
 		{ID: "CON-P66", What: "reach a listed host by its name", Kind: Boundary, Terms: listed, Tries: []Try{
 			always("ok", "connect-name", "$NAME", "$OPEN", "A"),
 			always("ok", "connect", "127.0.0.1:$LOCAL"),
+			always("NOERROR 1", "dns", "localhost", "A"),
 		}},
 		{ID: "CON-P67", What: "reach a listed host's outside address without its name", Kind: Boundary, Terms: listed, Tries: []Try{
 			always("closed", "connect", "$NAMED:$OPEN"),

@@ -99,6 +99,44 @@ func literalTmp(s *session) []Finding {
 	return []Finding{judge(Finding{Owed: owed}, answer)}
 }
 
+// sharedMemory makes a file in /dev/shm, which is never on the host's, and runs
+// out of room there before memory does.
+func sharedMemory(s *session) []Finding {
+	if s.o.Class == policy.Advisory {
+		return noClaim()
+	}
+	name := fmt.Sprintf("mur-escape-%d", os.Getpid())
+	host := filepath.Join("/dev/shm", name)
+	if err := os.WriteFile(host+"-host", nil, 0o666); err == nil {
+		defer os.Remove(host + "-host")
+	}
+	owed := "ok"
+	if s.o.Class == policy.Scoped && s.report.TempDir.Mapping != "private-tmp" {
+		owed = "EACCES|EROFS"
+	}
+	var out []Finding
+	for _, t := range []struct {
+		what, owed string
+		do         []string
+	}{
+		{"make a file", owed, []string{"create", host}},
+		{"see the host's", "ENOENT|EACCES", []string{"read", host + "-host"}},
+		{"run a program there", "EACCES|copy: *", []string{"copy-exec", "$TRUE", host}},
+		{"fill it", "ENOSPC|EACCES|EROFS", []string{"fill", host, "80"}},
+	} {
+		answer, _, err := s.one(nil, nil, t.do...)
+		if err != nil {
+			answer = err.Error()
+		}
+		f := judge(Finding{What: "share memory with the host: " + t.what, Owed: t.owed}, answer)
+		if os.Remove(host) == nil {
+			f.Status, f.Detail = Differs, "the file is on the host"
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
 func nothingAdded(s *session) []Finding {
 	before, err := tree(s.work)
 	if err != nil {

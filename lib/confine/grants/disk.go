@@ -84,6 +84,25 @@ func (Disk) Targets(dir string) []string {
 	return out
 }
 
+// Programs implements Host.
+func (Disk) Programs(dir string) []string {
+	var out []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		real, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name()))
+		if err != nil || slices.Contains(out, real) {
+			continue
+		}
+		if st, err := os.Stat(real); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
 // Libraries implements Host. Only the directory itself is looked at: an
 // interpreter's own extension modules, not those somebody installed below.
 func (Disk) Libraries(dir string) []string {

@@ -6,8 +6,9 @@
 // into the policy and the plan, where it is shown.
 //
 // Everything found is read-only and nothing of it is executable but the exec
-// closure. The package asks interpreters that the operator allowed where their
-// modules are, and runs nothing else.
+// closure, which holds the programs that an allowed one brings along as well
+// (CON-288). The package asks programs that the operator allowed where their
+// modules and their own programs are, and runs nothing else.
 package grants
 
 import (
@@ -28,6 +29,9 @@ type Request struct {
 	Entries []string // shell.allow
 	Path    string   // the value of PATH
 	Network bool     // network.allow is not empty
+	// Compilers: what an allowed compiler driver starts may be executed as well.
+	// Sessions name those programs themselves (CON-167).
+	Compilers bool
 	// Work and Murmur are the work folder and the murmur home, User the user's
 	// home, all canonical: what lies in the first two, contains them, or is the
 	// third is never granted (CON-86).
@@ -61,6 +65,8 @@ type Host interface {
 	Real(path string) (real string, dir, ok bool)
 	// Targets are the places the links of a directory lead to.
 	Targets(dir string) []string
+	// Programs are the executable files of a directory, canonical, each once.
+	Programs(dir string) []string
 	// Libraries are the files that the shared objects of a directory need.
 	Libraries(dir string) []string
 }
@@ -75,14 +81,19 @@ func Find(ctx context.Context, r Request, h Host) Found {
 	programs := closure.Find(r.Entries, r.Path)
 	derived := make([][]policy.DerivedRuntime, len(programs))
 	facts := make([]*Fact, len(programs))
+	files := make([][]string, len(programs))
+	reads := make([][]policy.DerivedRuntime, len(programs))
 	asked := map[string]bool{}
 	for i, p := range programs {
 		if len(p.Paths) > 0 && !asked[p.Paths[0]] {
 			asked[p.Paths[0]] = true
 			wg.Go(func() { derived[i], facts[i] = derive(ctx, r, h, p) })
+			wg.Go(func() { files[i], reads[i] = relatives(ctx, r, h, p) })
 		}
 	}
-	for _, p := range programs {
+	wg.Wait()
+	for i, p := range programs {
+		p.Closure = slices.Compact(slices.Sorted(slices.Values(append(p.Closure, files[i]...))))
 		f.Exec = append(f.Exec, confine.ExecGrant{Entry: p.Entry, Paths: p.Paths, Closure: p.Closure})
 		if p.Cut {
 			f.Notes = append(f.Notes, fmt.Sprintf("%s needs more files than are followed; those found so far are granted", p.Entry))
@@ -101,9 +112,8 @@ func Find(ctx context.Context, r Request, h Host) Found {
 			}
 		}
 	}
-	wg.Wait()
 	for i := range programs {
-		f.Derived = append(f.Derived, derived[i]...)
+		f.Derived = append(append(f.Derived, derived[i]...), reads[i]...)
 		if facts[i] != nil {
 			f.Facts = append(f.Facts, *facts[i])
 		}

@@ -14,10 +14,11 @@ import (
 
 // fakeHost answers for a program by its base name; its files are what is in real.
 type fakeHost struct {
-	answers map[string]string
-	real    map[string]string // path -> canonical path, directories with a slash
-	targets map[string][]string
-	libs    map[string][]string
+	answers  map[string]string
+	real     map[string]string // path -> canonical path, directories with a slash
+	targets  map[string][]string
+	libs     map[string][]string
+	programs map[string][]string
 }
 
 func (h fakeHost) Ask(_ context.Context, program string, _ ...string) (string, error) {
@@ -32,6 +33,7 @@ func (h fakeHost) Real(path string) (string, bool, bool) {
 	return strings.TrimSuffix(r, "/"), strings.HasSuffix(r, "/"), ok
 }
 func (h fakeHost) Targets(dir string) []string   { return h.targets[dir] }
+func (h fakeHost) Programs(dir string) []string  { return h.programs[dir] }
 func (h fakeHost) Libraries(dir string) []string { return h.libs[dir] }
 
 func programs(t *testing.T, names ...string) (dir string) {
@@ -108,5 +110,34 @@ func TestScriptsThatASealedRootWouldNotHold(t *testing.T) {
 	}
 	if got := Unreachable(f, policy.Policy{StagedRuntime: []policy.StagedRuntime{{Binary: "tool", SourcePath: "/opt"}}}); len(got) != 1 || got[0].Entry != "other" {
 		t.Errorf("a grant for tool alone: %v", got)
+	}
+}
+
+// CON-288
+func TestProgramsThatComeWithOthers(t *testing.T) {
+	dir := programs(t, "git", "go", "gcc-12", "cat", "member", "cc1")
+	member, cc1 := filepath.Join(dir, "member"), filepath.Join(dir, "cc1")
+	h := fakeHost{
+		answers:  map[string]string{"git": dir + "/core\n", "go": "/opt/go\n/opt/go/tool\n", "gcc-12": cc1 + "\n", "cat": dir},
+		programs: map[string][]string{dir + "/core": {member}, "/opt/go/tool": {member, "/w/own"}},
+		real:     map[string]string{dir + "/core": "/usr/lib/git-core/", "/etc/gitconfig": "/etc/gitconfig", "/opt/go": "/opt/go/", cc1: cc1, "/usr/include": "/usr/include/"},
+	}
+	find := func(compilers bool) Found {
+		return Find(context.Background(), Request{Entries: []string{"git", "go", "gcc-12", "cat"}, Path: dir, Work: "/w", Compilers: compilers}, h)
+	}
+	f := find(false)
+	for i, want := range [][]string{{member}, {member}, nil, nil} {
+		got := slices.DeleteFunc(slices.Clone(f.Exec[i].Closure), func(p string) bool { return p == f.Exec[i].Paths[0] })
+		if !slices.Equal(got, want) {
+			t.Errorf("%s brings %v, want %v", f.Exec[i].Entry, got, want)
+		}
+	}
+	for _, want := range []policy.DerivedRuntime{{Binary: "git", Dir: "/etc/gitconfig"}, {Binary: "git", Dir: "/usr/lib/git-core"}, {Binary: "go", Dir: "/opt/go"}, {Binary: "gcc-12", Dir: "/usr/include"}} {
+		if !slices.Contains(f.Derived, want) {
+			t.Errorf("%v lacks %v", f.Derived, want)
+		}
+	}
+	if f := find(true); !slices.Contains(f.Exec[2].Closure, cc1) {
+		t.Errorf("with compilers gcc brings %v", f.Exec[2].Closure)
 	}
 }

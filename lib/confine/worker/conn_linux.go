@@ -22,7 +22,7 @@ const HolderName = "mur-holder"
 var steps = map[uint32]string{
 	C.MUR_STEP_PACKET: "read packet", C.MUR_STEP_PRIVATE_MOUNTS: "make mounts private", C.MUR_STEP_OPEN_TREE: "open writable tree",
 	C.MUR_STEP_SAME_TREE: "compare writable tree", C.MUR_STEP_BIND_TREE: "bind writable tree", C.MUR_STEP_READ_ONLY: "make mounts read-only",
-	C.MUR_STEP_WRITABLE_TREE: "set flags of writable tree", C.MUR_STEP_MOVE_TREE: "place writable tree", C.MUR_STEP_PROC: "mount proc",
+	C.MUR_STEP_WRITABLE_TREE: "set flags of writable tree", C.MUR_STEP_MOVE_TREE: "place writable tree", C.MUR_STEP_PROC: "mount proc", C.MUR_STEP_SHM: "mount shared memory",
 	C.MUR_STEP_SUBREAPER: "become subreaper", C.MUR_STEP_CLOSE_RANGE: "mark descriptors close-on-exec", C.MUR_STEP_USER: "switch user",
 	C.MUR_STEP_CAPABILITIES: "drop capabilities", C.MUR_STEP_NO_NEW_PRIVS: "set no_new_privs", C.MUR_STEP_RULESET: "create Landlock ruleset",
 	C.MUR_STEP_RULE: "add Landlock rule", C.MUR_STEP_RESTRICT: "enter Landlock domain", C.MUR_STEP_SECCOMP: "install filter",

@@ -282,6 +282,9 @@ static void private_mounts(const struct mur_start *s) {
 		for (size_t i = 0; i < W.tree_count; i++)
 			if (strlen(W.trees[i].t.path) == length)
 				place_tree(i, s);
+	// Shared memory of its own: libraries make their semaphores there (shm_overview(7)).
+	if (mount("shm", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777,size=64m") < 0 && errno != ENOENT && errno != ENOTDIR)
+		fail(MUR_STEP_SHM);
 	for (size_t i = 0; i < cover_count; i++)
 		MUST(MUR_STEP_READ_ONLY, syscall(SYS_mount_setattr, AT_FDCWD, covers[i].path, 0, &ro, sizeof ro));
 }

@@ -183,11 +183,8 @@ func (r *Room) setup() worker.Setup {
 	p := r.cfg.Plan
 	s := worker.Setup{
 		KeepPrivileges: r.Unconfined(),
-		LandlockABI:    p.Landlock, Rules: r.rules, Filter: r.filter, Trees: r.trees,
+		LandlockABI:    p.Landlock, Rules: r.rules, Inside: r.inside, Filter: r.filter, Trees: r.trees,
 		PrivateMounts: p.PrivateMounts, PrivateProc: p.PrivateProc,
-	}
-	if p.PrivateProc {
-		s.Inside = nil
 	}
 	switch {
 	case r.switches():

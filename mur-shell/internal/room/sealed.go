@@ -33,6 +33,8 @@ func (r *Room) writeIdentity() error {
 		"passwd":      fmt.Sprintf("root:x:0:0:root:/root:/bin/sh\ncapsule:x:%d:%d:Murmur capsule:%s:/bin/sh\n", uid, gid, home),
 		"group":       fmt.Sprintf("root:x:0:\ncapsule:x:%d:\n", gid),
 		"resolv.conf": "nameserver 127.0.0.1\n",
+		// The host's would lead listed names past the runtime's resolver.
+		"hosts": "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n",
 	} {
 		path := filepath.Join(r.cfg.Etc, name)
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -121,7 +123,7 @@ func (r *Room) spec() box.Spec {
 		Tmp: p.Folders.Tmp, Home: p.Folders.Home, Work: p.Folders.Work, WorkdirExec: pol.WorkdirExec,
 		NoTmp:     !p.OverTmp,
 		WorkOwned: p.RunAs.Access == "owner",
-		Passwd:    filepath.Join(r.cfg.Etc, "passwd"), Group: filepath.Join(r.cfg.Etc, "group"), Resolv: filepath.Join(r.cfg.Etc, "resolv.conf"),
+		Passwd:    filepath.Join(r.cfg.Etc, "passwd"), Group: filepath.Join(r.cfg.Etc, "group"), Resolv: filepath.Join(r.cfg.Etc, "resolv.conf"), Hosts: filepath.Join(r.cfg.Etc, "hosts"),
 		Program: self,
 	}
 	for _, g := range pol.StagedRuntime {

@@ -80,7 +80,7 @@ func Standalone(ctx context.Context, o Options, env cli.Env, host Host) (_ *Term
 	if err != nil {
 		return nil, err
 	}
-	found := t.gather(ctx, env, host, work, o.Report)
+	found := t.gather(ctx, env, host, work, o)
 	t.Policy.DerivedInterpreterRuntime, t.Policy.TrustStore, t.Binds = found.Derived, found.TrustStore, found.Binds
 	t.canonical()
 
@@ -275,14 +275,14 @@ func realPath(path string) string {
 
 // gather does side by side what takes long: the probe, the network namespace, and
 // the search for grants.
-func (t *Terms) gather(ctx context.Context, env cli.Env, host Host, work string, report bool) grants.Found {
+func (t *Terms) gather(ctx context.Context, env cli.Env, host Host, work string, o Options) grants.Found {
 	var (
 		wg     sync.WaitGroup
 		found  grants.Found
 		netErr error
 	)
 	probe := host.Probe
-	real := t.Policy.ContainmentFloor != policy.Unconfined && !report
+	real := t.Policy.ContainmentFloor != policy.Unconfined && !o.Report
 	if real {
 		probe = host.ProbeRest
 		wg.Go(func() { t.Network, netErr = room.StartNetwork(ctx, t.Policy.NetworkAllow, t.notes.Add) })
@@ -291,7 +291,9 @@ func (t *Terms) gather(ctx context.Context, env cli.Env, host Host, work string,
 	wg.Go(func() {
 		found = grants.Find(ctx, grants.Request{
 			Entries: t.Policy.ShellAllow, Path: env.Getenv("PATH"), Network: len(t.Policy.NetworkAllow) > 0,
-			Work: work, Murmur: realPath(t.home.Path()), User: realPath(env.Getenv("HOME")),
+			// A policy file says by itself what compilers may start.
+			Compilers: o.Policy == "",
+			Work:      work, Murmur: realPath(t.home.Path()), User: realPath(env.Getenv("HOME")),
 		}, host.Grants)
 		for _, n := range found.Notes {
 			t.notes.Add(n)
