@@ -54,24 +54,37 @@ func ParseAnswer(body string) (Answer, error) {
 			return Answer{}, fmt.Errorf("content[%d] of the driver's answer is not an object", i)
 		}
 		rows[i] = block
-		var b struct {
-			Type, Text, ID, Name string
-			Input                json.RawMessage
-		}
-		_ = json.Unmarshal(block, &b) // members of another type are absent
-		switch b.Type {
+		b := membersOf(block)
+		switch b.text("type") {
 		case "text":
-			texts = append(texts, b.Text)
+			texts = append(texts, b.text("text"))
 		case "tool_call":
-			if b.Input == nil {
-				b.Input = json.RawMessage("null")
+			c := dispatch.Call{ID: b.text("id"), Name: b.text("name"), Input: b["input"]}
+			if c.Input == nil {
+				c.Input = json.RawMessage("null")
 			}
-			a.Calls = append(a.Calls, dispatch.Call{ID: b.ID, Name: b.Name, Input: b.Input})
+			a.Calls = append(a.Calls, c)
 		}
 	}
 	a.Text = strings.Join(texts, "\n")
 	a.Content = must(dispatch.Marshal(rows))
 	return a, nil
+}
+
+// members are a JSON object's, by their exact names: a struct would also take
+// them in other letters, which a driver does not.
+type members map[string]json.RawMessage
+
+// membersOf reads an object; what is none has no members.
+func membersOf(raw json.RawMessage) (m members) {
+	_ = json.Unmarshal(raw, &m)
+	return m
+}
+
+// text is a member that is a string, "" when it is not there or something else.
+func (m members) text(name string) (s string) {
+	_ = json.Unmarshal(m[name], &s)
+	return s
 }
 
 // usage reads each member by itself; what is no non-negative integer is absent.

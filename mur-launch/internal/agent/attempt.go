@@ -301,8 +301,7 @@ func withoutCalls(content json.RawMessage) json.RawMessage {
 	var blocks, kept []json.RawMessage
 	_ = json.Unmarshal(content, &blocks) // a canonical list
 	for _, b := range blocks {
-		var t struct{ Type string }
-		if _ = json.Unmarshal(b, &t); t.Type != "tool_call" {
+		if membersOf(b).text("type") != "tool_call" {
 			kept = append(kept, b)
 		}
 	}

@@ -1,8 +1,8 @@
 package agent
 
 import (
-	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/mur-capsules/mur/lib/ids"
 	"github.com/mur-capsules/mur/mur-launch/internal/dispatch"
@@ -97,8 +97,8 @@ func ParseLine(line []byte) (Message, bool) {
 	_ = json.Unmarshal(all["role"], &role)
 	_ = json.Unmarshal(all["id"], &m.ID)
 	_ = json.Unmarshal(all["fence"], &m.Fence)
-	content := bytes.TrimSpace(all["content"])
-	if m.ID == "" || len(content) == 0 || content[0] != '[' {
+	var blocks []map[string]json.RawMessage
+	if m.ID == "" || json.Unmarshal(all["content"], &blocks) != nil || blocks == nil || slices.ContainsFunc(blocks, func(b map[string]json.RawMessage) bool { return b == nil }) {
 		return Message{}, false
 	}
 	keys := []string{"content", "role"}
@@ -106,6 +106,11 @@ func ParseLine(line []byte) (Message, bool) {
 	case User, Assistant:
 	case Tool:
 		keys = append(keys, "is_error", "tool_call_id")
+		var call *string
+		var isError *bool
+		if json.Unmarshal(all["tool_call_id"], &call) != nil || json.Unmarshal(all["is_error"], &isError) != nil || call == nil || isError == nil {
+			return Message{}, false
+		}
 	default:
 		return Message{}, false
 	}
@@ -143,31 +148,20 @@ func Paired(messages []Message) []Message {
 	return out
 }
 
-type wireMessage struct {
-	Role    string `json:"role"`
-	CallID  string `json:"tool_call_id"`
-	Content []struct {
-		Type string `json:"type"`
-		ID   string `json:"id"`
-	} `json:"content"`
-}
+func (m Message) role() string   { return membersOf(m.wire).text("role") }
+func (m Message) callID() string { return membersOf(m.wire).text("tool_call_id") }
 
-func (m Message) parsed() (w wireMessage) {
-	_ = json.Unmarshal(m.wire, &w) // members of another type are absent
-	return w
-}
-
-func (m Message) role() string   { return m.parsed().Role }
-func (m Message) callID() string { return m.parsed().CallID }
-
+// calls are the ids of an assistant message's tool calls.
 func (m Message) calls() (ids []string) {
-	w := m.parsed()
-	if w.Role != Assistant {
+	w := membersOf(m.wire)
+	if w.text("role") != Assistant {
 		return nil
 	}
-	for _, b := range w.Content {
-		if b.Type == "tool_call" {
-			ids = append(ids, b.ID)
+	var blocks []json.RawMessage
+	_ = json.Unmarshal(w["content"], &blocks) // a list, by construction
+	for _, raw := range blocks {
+		if b := membersOf(raw); b.text("type") == "tool_call" {
+			ids = append(ids, b.text("id"))
 		}
 	}
 	return ids

@@ -128,6 +128,9 @@ func TestParseAnswer(t *testing.T) {
 	if u := a.Usage; u.Input == nil || *u.Input != 3 || u.Output != nil || u.Cached != nil || u.CacheWrite != nil || u.Thinking != nil {
 		t.Errorf("usage %+v", u)
 	}
+	if a, err := ParseAnswer(`{"stop_reason":"end_turn","content":[{"Type":"tool_call","ID":"1"},{"TYPE":"text","text":"x"}]}`); err != nil || a.Calls != nil || a.Text != "" {
+		t.Errorf("other letters: %+v %v", a, err)
+	}
 	if a, err := ParseAnswer(`{"stop_reason":"end_turn","usage":[1]}`); err != nil || a.Usage != (Usage{}) {
 		t.Errorf("%+v %v", a, err)
 	}
@@ -204,7 +207,9 @@ func TestPaired(t *testing.T) {
 			t.Errorf("%d: %d messages are kept, want %d", i, len(got), c.kept)
 		}
 	}
-	for _, line := range []string{"", "[]", `{"type":"murmur.conversation"}`, `{"role":"user","content":"x","id":"m"}`, `{"role":"odd","content":[],"id":"m"}`, `{"role":"user","content":[]}`} {
+	for _, line := range []string{"", "[]", `{"type":"murmur.conversation"}`, `{"role":"user","content":"x","id":"m"}`, `{"role":"odd","content":[],"id":"m"}`, `{"role":"user","content":[]}`,
+		`{"role":"user","content":[1],"id":"m"}`, `{"role":"user","content":[null],"id":"m"}`, `{"role":"tool","content":[],"id":"m","tool_call_id":"1"}`,
+		`{"role":"tool","content":[],"id":"m","tool_call_id":null,"is_error":false}`} {
 		if m, ok := ParseLine([]byte(line)); ok {
 			t.Errorf("%q is taken for %+v", line, m)
 		}
@@ -217,4 +222,28 @@ func TestMessageIDsDiffer(t *testing.T) {
 	if slices.Sort(ids); len(slices.Compact(ids)) != 3 || !strings.HasPrefix(ids[0], "msg_") {
 		t.Errorf("ids %q", ids)
 	}
+}
+
+func FuzzParseLine(f *testing.F) {
+	f.Add(string(NewUser("x", "tool:t").Line()))
+	f.Add(`{"role":"tool","content":[{"type":"text","text":"\ud800"}],"id":"m","tool_call_id":"1","is_error":false,"fence":"f"}`)
+	counter, err := tokens.Load()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		m, ok := ParseLine([]byte(s))
+		if !ok {
+			return
+		}
+		back, ok := ParseLine(m.Line())
+		if !ok || back.ID != m.ID || back.Fence != m.Fence || string(back.wire) != string(m.wire) {
+			t.Fatalf("%s came back as %s", m.Line(), back.Line())
+		}
+		q := newRequests(frame(), counter)
+		all := []Message{m, back}
+		if got, want := q.occupancy(all), counter.Count(q.payload(all, "", 0)); got != want {
+			t.Fatalf("%d tokens, the whole has %d", got, want)
+		}
+	})
 }
