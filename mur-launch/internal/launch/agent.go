@@ -38,6 +38,7 @@ type agency struct {
 	counts  error          // why it counts bytes
 	warm    sync.WaitGroup // what runs beside the launch
 	settled sync.Once
+	over    chan struct{} // closed when the session is
 
 	mu      sync.Mutex
 	changes trace.Appender // where credentials report; set once the trace is open
@@ -52,6 +53,7 @@ type agency struct {
 func (l *launching) startAgent(ctx context.Context) {
 	a := &agency{
 		secrets: &mask.Set{}, gateways: map[string]*model.Gateway{}, warned: map[string]bool{}, guests: tools.NewGuests(l.source),
+		over: make(chan struct{}),
 	}
 	l.agency = a
 	a.warm.Go(func() { a.counter, a.counts = tokens.Load() })
@@ -63,11 +65,22 @@ func (l *launching) startAgent(ctx context.Context) {
 	}
 }
 
-// settle gives back, once, what was needed to start: a form is several times
-// what is kept of it.
+// settle gives back, once, what was needed to start, when the first request has
+// been sent: a form is several times what is kept of it.
 func (a *agency) settle() {
-	a.settled.Do(func() { a.warm.Go(debug.FreeOSMemory) })
+	a.settled.Do(func() {
+		a.warm.Go(func() {
+			select {
+			case <-a.over:
+			case <-time.After(settleAfter):
+				debug.FreeOSMemory()
+			}
+		})
+	})
 }
+
+// settleAfter leaves the first request its time.
+const settleAfter = 500 * time.Millisecond
 
 // openAgent reads the keys and what the model will be offered, so that what is
 // missing refuses the launch (SES section 5.2, step 1).
@@ -193,6 +206,7 @@ func (a *agency) where() (*int64, *string) {
 }
 
 func (a *agency) close() {
+	close(a.over)
 	a.warm.Wait()
 	_ = a.guests.Close()
 	for _, g := range a.gateways {
