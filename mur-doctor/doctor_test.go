@@ -13,6 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	play()
 	testscript.Main(testMain{m}, map[string]func(){"mur-doctor": func() { cli.Main(app.Run) }})
 }
 

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/confine"
+	"github.com/mur-capsules/mur/lib/confine/probe"
+	"github.com/mur-capsules/mur/lib/murtest"
+)
+
+// row is a check of a report.
+type row struct{ Name, Subject, Status, Code, Message, Remedy string }
+
+// report is what mur-doctor --json prints.
+type report struct {
+	Host struct {
+		Probe confine.Reading
+		Facts struct {
+			CgroupV2  []string              `json:"cgroup_v2"`
+			CgroupV1  map[string]string     `json:"cgroup_v1"`
+			OpenFiles struct{ Hard uint64 } `json:"open_files"`
+		}
+		Ceiling string
+	}
+	Checks []row
+}
+
+func (r report) find(name string) row {
+	for _, c := range r.Checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	return row{}
+}
+
+// ordinary is the uid of a user without any rights.
+const ordinary = 54321
+
+// users are those the test can be.
+func users() []int {
+	if os.Geteuid() == 0 {
+		return []int{0, ordinary}
+	}
+	return []int{os.Geteuid()}
+}
+
+// stand is a project and a home for each user, in a directory everybody reaches,
+// with mur-stage beside.
+func stand(t *testing.T) (dir string) {
+	dir, err := os.MkdirTemp("", "mur-doctor-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	copyFile(t, murtest.Command(t, "mur-stage"), filepath.Join(dir, "mur-stage"))
+	for _, uid := range users() {
+		project := filepath.Join(dir, fmt.Sprint(uid))
+		err := write(project, map[string]string{"murmur.yaml": script + "capabilities: {shell: {allow: [cat]}}\n", "capsule.wasm": "core"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(project, uid, uid); err != nil && os.Geteuid() == 0 {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func copyFile(t *testing.T, from, to string) {
+	in, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// doctor runs mur-doctor as a user on a host that lacks something.
+func doctor(t *testing.T, dir string, uid int, take string) report {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", "--json")
+	cmd.Dir = filepath.Join(dir, fmt.Sprint(uid))
+	cmd.Env = []string{takeEnv + "=" + take, fmt.Sprintf("%s=%d", uidEnv, uid), "HOME=" + cmd.Dir, "PATH=" + dir + ":/usr/bin:/bin"}
+	if take == "cgroup" && os.Geteuid() != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}},
+			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
+		}
+	}
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	var r report
+	if jerr := json.Unmarshal(out.Bytes(), &r); jerr != nil {
+		t.Fatalf("%v, %v: %s%s", err, jerr, out.Bytes(), errOut.Bytes())
+	}
+	if err != nil {
+		// What the host lacks is predicted, so it does not change the status. DIA-36
+		t.Errorf("%v: %s", err, out.Bytes())
+	}
+	return r
+}
+
+// With a mechanism taken away mur-doctor names it and its cure, for root and for
+// an ordinary user. CON-4, CON-20, DIA-36, DIA-195, DIA-208
+func TestMechanismsTakenAway(t *testing.T) {
+	dir := stand(t)
+	host := probe.Host()
+	for _, uid := range users() {
+		for _, tc := range []struct {
+			take string
+			want []row // Message and Remedy are parts
+		}{
+			{"userns", []row{
+				{Name: "namespaces", Code: "E-CAP-003", Message: "user (operation not permitted)", Remedy: "seccomp profile without its ban on unshare"},
+				{Name: "mount-namespace", Code: "E-CAP-003", Message: "namespace-denied at unshare user namespace (operation not permitted, errno 1)", Remedy: "SYS_ADMIN"},
+				{Name: "network-namespace", Code: "E-CAP-005", Message: "namespace-denied", Remedy: "SYS_ADMIN"},
+				{Name: "containment", Code: "E-CAP-003", Message: "this host gives"},
+				{Name: "staging", Code: "E-CAP-005", Message: "capabilities.shell.allow or spawn.allow starts processes"},
+			}},
+			{"landlock", []row{
+				{Name: "landlock", Code: "E-CAP-003", Message: "Landlock is absent", Remedy: "5.13"},
+				{Name: "containment", Code: "E-CAP-003", Message: "this host gives advisory"},
+			}},
+			{"seccomp", []row{
+				{Name: "seccomp", Code: "E-CAP-003", Message: "seccomp filters can not be installed", Remedy: "CONFIG_SECCOMP_FILTER"},
+			}},
+			{"pivot", []row{
+				{Name: "mount-namespace", Code: "E-CAP-003", Message: "pivot-denied at pivot_root", Remedy: "allow pivot_root"},
+			}},
+			{"cgroup", []row{
+				{Name: "cgroup", Code: "E-RUN-012", Message: "delegation-missing at make a group in /", Remedy: "mount them writable"},
+			}},
+			{"openat2", []row{{Name: "system-calls", Message: "refuses openat2", Remedy: "Linux 5.12"}}},
+			{"files", []row{{Name: "open-files", Message: "256 if raised", Remedy: "ulimit -Hn 1024"}}},
+		} {
+			t.Run(fmt.Sprintf("%s as %d", tc.take, uid), func(t *testing.T) {
+				t.Parallel()
+				if why := missingHere(host, tc.take); why != "" {
+					t.Skip(why)
+				}
+				r := doctor(t, dir, uid, tc.take)
+				for _, w := range tc.want {
+					got := r.find(w.Name)
+					if got.Status != "warning" || got.Code != w.Code || !strings.Contains(got.Message, w.Message) || !strings.Contains(got.Remedy, w.Remedy) {
+						t.Errorf("%s is %+v, want %+v", w.Name, got, w)
+					}
+					if w.Name != "containment" && w.Name != "staging" && got.Remedy == "" {
+						t.Errorf("%s has no cure: %+v", w.Name, got)
+					}
+				}
+			})
+		}
+	}
+}
+
+// missingHere says why taking something away would prove nothing: the host has it
+// not, or not what it takes to take it.
+func missingHere(r confine.Reading, take string) string {
+	switch {
+	case take == "userns" && !r.NetNS:
+		return "no network namespace can be made here: " + r.NetworkBlocker.String()
+	case take == "landlock" && r.Landlock.State != confine.LandlockEnforced:
+		return "Landlock is " + r.Landlock.State + " here"
+	case (take == "seccomp" || take == "pivot" || take == "openat2") && !r.Seccomp:
+		return "no seccomp filter can be installed here"
+	case take == "pivot" && !r.MountNS:
+		return "no composed root can be mounted here: " + r.SealedBlocker.String()
+	case take == "cgroup" && os.Geteuid() != 0 && !r.MountNS:
+		return "no mount namespace can be made here: " + r.SealedBlocker.String()
+	}
+	return ""
+}
+
+// With nothing taken away the report is what the probe and the kernel say, for
+// every user. DIA-195, CON-4
+func TestWholeHost(t *testing.T) {
+	dir := stand(t)
+	for _, uid := range users() {
+		t.Run(fmt.Sprint(uid), func(t *testing.T) {
+			r := doctor(t, dir, uid, "")
+			if uid == os.Geteuid() {
+				if want := probe.Host(); r.Host.Probe.Landlock != want.Landlock || r.Host.Probe.MountNS != want.MountNS || r.Host.Probe.NetNS != want.NetNS || r.Host.Probe.BootID != want.BootID {
+					t.Errorf("the probe is %+v, want %+v", r.Host.Probe, want)
+				}
+			}
+			if r.Host.Probe.UID != uid || (r.find("root").Name != "") != (uid == 0) {
+				t.Errorf("as %d: uid %d, root row %+v", uid, r.Host.Probe.UID, r.find("root"))
+			}
+			abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+			if errno == 0 && !strings.Contains(r.find("landlock").Message, fmt.Sprintf("ABI %d: ", abi)) {
+				t.Errorf("Landlock has ABI %d: %+v", abi, r.find("landlock"))
+			}
+			// Every hierarchy in the mount table is reported, and where its tree is.
+			mounts, err := os.ReadFile("/proc/self/mountinfo")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if has := strings.Contains(string(mounts), " - cgroup2 "); has != (r.Host.Facts.CgroupV2 != nil) {
+				t.Errorf("a v2 tree is mounted: %v; reported %q", has, r.Host.Facts.CgroupV2)
+			}
+			for controller, place := range r.Host.Facts.CgroupV1 {
+				if !strings.Contains(string(mounts), " "+place+" ") {
+					t.Errorf("%s is reported at %s, which is no mount", controller, place)
+				}
+			}
+			for _, c := range []string{"memory", "pids", "cpu"} {
+				if has := strings.Contains(string(mounts), ","+c+"\n") || strings.Contains(string(mounts), ","+c+","); has != (r.Host.Facts.CgroupV1[c] != "") {
+					t.Errorf("v1 carries %s: %v; reported %q", c, has, r.Host.Facts.CgroupV1)
+				}
+			}
+			var limit unix.Rlimit
+			if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Max != r.Host.Facts.OpenFiles.Hard {
+				t.Errorf("%d files at most, reported %d", limit.Max, r.Host.Facts.OpenFiles.Hard)
+			}
+		})
+	}
+}
+
+// A build without cgo names what it lacks and how to get it. WIT-69, CON-7
+func TestWithoutCgo(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "mur-doctor")
+	build := exec.Command("go", "build", "-o", bin, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.Command(bin, "--json")
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"HOME=" + cmd.Dir, "PATH=/nowhere"}
+	out, err := cmd.Output()
+	var r report
+	if err != nil || json.Unmarshal(out, &r) != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, w := range []row{
+		{Name: "engine.component", Code: "E-RUN-105", Message: "components can not run", Remedy: "build mur with cgo"},
+		{Name: "mount-namespace", Code: "E-CAP-003", Message: "probe-unavailable", Remedy: "build mur with cgo"},
+		{Name: "network-namespace", Code: "E-CAP-005", Message: "probe-unavailable", Remedy: "build mur with cgo"},
+		{Name: "cgroup", Code: "E-RUN-012", Message: "probe-unavailable", Remedy: "build mur with cgo"},
+	} {
+		got := r.find(w.Name)
+		if got.Status != "warning" || got.Code != w.Code || !strings.Contains(got.Message, w.Message) || got.Remedy != w.Remedy {
+			t.Errorf("%s is %+v, want %+v", w.Name, got, w)
+		}
+	}
+	if got := r.find("engine.core"); got.Status != "ok" {
+		t.Errorf("core modules still run: %+v", got)
+	}
+}
+
+// The whole process, with the other commands beside it, takes less than 500 ms.
+// DIA-211
+func TestQuick(t *testing.T) {
+	dir := t.TempDir()
+	copyFile(t, murtest.Command(t, "mur-doctor"), filepath.Join(dir, "mur-doctor"))
+	copyFile(t, murtest.Command(t, "mur-stage"), filepath.Join(dir, "mur-stage"))
+	names := []string{"mur-launch", "mur-shell", "mur-trace", "mur-lock"}
+	for _, name := range names {
+		text := "#!/bin/sh\necho " + name + " " + cli.Version + "\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := write(dir, map[string]string{"murmur.yaml": script, "capsule.wasm": "core"}); err != nil {
+		t.Fatal(err)
+	}
+	best := time.Hour
+	for range 5 {
+		cmd := exec.Command(filepath.Join(dir, "mur-doctor"))
+		cmd.Dir = dir
+		cmd.Env = []string{"HOME=" + dir, "PATH=/usr/bin:/bin"}
+		begun := time.Now()
+		out, err := cmd.CombinedOutput()
+		best = min(best, time.Since(begun))
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for _, name := range append(names, "mur-stage", "mur-doctor") {
+			if !strings.Contains(string(out), "ok                 command "+name+": ") {
+				t.Fatalf("%s was not found beside: %s", name, out)
+			}
+		}
+	}
+	t.Logf("%s", best)
+	if best > 500*time.Millisecond {
+		t.Errorf("it takes %s", best)
+	}
+}
