@@ -91,7 +91,7 @@ func staleSessions(home workfs.Home, now time.Time) []Check {
 		return nil
 	}
 	if err != nil {
-		return []Check{fault("session", Warning, err)}
+		return []Check{fault("session", Failed, err)}
 	}
 	defer sessions.Close()
 	found, err := stale.IDs(sessions)
