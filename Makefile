@@ -48,6 +48,7 @@ check: ## import rules, requirement ids, diagnostic codes
 ci: test lint race ## what .ci/run runs
 
 bench: build ## every figure with its peers; ONLY=P1 runs one
+	@sh scripts/install-bench-peers.sh
 	$(GO) run ./scripts/bench -only "$(ONLY)" -out $(BIN)/bench.json
 
 fuzz: ## run each fuzz target for FUZZTIME

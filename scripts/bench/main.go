@@ -37,12 +37,16 @@ type figure struct {
 }
 
 var figures = []figure{
+	{"P1", warmCommand},
+	{"P2", firstCommand},
 	{"P3", callOverhead},
 	{"P4", warmStage},
 	{"P5", warmPipeline},
 	{"P6", traceReport},
 	{"P7", turn},
+	{"P8", largeSession},
 	{"P9", idleMemory},
+	{"P10", standalone},
 	{"P11", firstRequest},
 	{"P12", traceFilter},
 	{"P13", traceAppend},

@@ -441,32 +441,34 @@ static int set_limit(int what, uint64_t value) {
 	return setrlimit(what, &l);
 }
 
-// Between fork and execve; a failure goes through the pipe.
-static void child(const struct mur_exec *x, const int *fds, char *program, char **argv, char **envp, int report) {
-	uint32_t out[2];
+// Why a command could not be started: its child shares the memory until execve.
+static volatile struct {
+	uint32_t step;
+	int err;
+} why;
+
+// Between vfork and execve. It changes nothing of the worker's memory but why.
+static void child(const struct mur_exec *x, const int *fds, char *program, char **argv, char **envp) {
 	sigset_t none;
 	sigemptyset(&none);
-	out[0] = MUR_STEP_SESSION;
+	why.step = MUR_STEP_SESSION;
 	if (setsid() < 0)
 		goto failed;
-	out[0] = MUR_STEP_DIRECTORY;
+	why.step = MUR_STEP_DIRECTORY;
 	if (fchdir(W.trees[0].fd) < 0)
 		goto failed;
-	out[0] = MUR_STEP_STDIO;
+	why.step = MUR_STEP_STDIO;
 	for (int i = 0; i < 3; i++)
 		if (dup2(fds[1 + i], i) < 0)
 			goto failed;
-	out[0] = MUR_STEP_LIMITS;
+	why.step = MUR_STEP_LIMITS;
 	if (set_limit(RLIMIT_CORE, 0) < 0 || set_limit(RLIMIT_NOFILE, x->nofile) < 0 || set_limit(RLIMIT_FSIZE, x->fsize) < 0 || set_limit(RLIMIT_CPU, x->cpu) < 0 || set_limit(RLIMIT_NPROC, x->nproc) < 0 || set_limit(RLIMIT_AS, x->as) < 0)
 		goto failed;
-	for (int sig = 1; sig < NSIG; sig++)
-		signal(sig, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	out[0] = MUR_STEP_EXECVE;
+	why.step = MUR_STEP_EXECVE;
 	execve(program, argv, envp);
 failed:
-	out[1] = (uint32_t)errno;
-	write(report, out, sizeof out);
+	why.err = errno;
 	_exit(127);
 }
 
@@ -497,7 +499,6 @@ static void start(const struct mur_exec *x, const int *fds, int nfds) {
 	uint32_t step = MUR_STEP_STRINGS;
 	char *text = MAP_FAILED;
 	char **all = NULL;
-	int report[2] = {-1, -1};
 	pid_t pid = -1;
 	errno = EPROTO;
 	if (nfds != 4 || C.pid != 0)
@@ -506,20 +507,18 @@ static void start(const struct mur_exec *x, const int *fds, int nfds) {
 	if (text == MAP_FAILED || !(all = split(x, text)))
 		goto failed;
 	step = MUR_STEP_FORK;
-	if (pipe2(report, O_CLOEXEC) < 0)
-		goto failed;
-	pid = fork();
+	why.err = 0;
+	// The worker goes on when its child has become the program or has ended; that
+	// costs no copy of the worker's page tables.
+	pid = vfork();
 	if (pid == 0)
-		child(x, fds, all[0], all + 1, all + 1 + x->argc + 1, report[1]);
+		child(x, fds, all[0], all + 1, all + 1 + x->argc + 1);
 	if (pid < 0)
 		goto failed;
-	close(report[1]);
-	report[1] = -1;
-	uint32_t why[2];
-	if (read(report[0], why, sizeof why) == sizeof why) {
+	if (why.err) {
 		waitpid(pid, NULL, 0);
-		step = why[0];
-		errno = (int)why[1];
+		step = why.step;
+		errno = why.err;
 		pid = -1;
 		goto failed;
 	}
@@ -535,9 +534,6 @@ failed:
 	if (text != MAP_FAILED)
 		munmap(text, x->length ? x->length : 1);
 	free(all);
-	for (int i = 0; i < 2; i++)
-		if (report[i] >= 0)
-			close(report[i]);
 }
 
 // Signals what the subreaper has adopted, where there is no PID namespace to
@@ -643,6 +639,9 @@ static void leave(void) {
 static void serve(void) {
 	static char buf[MUR_MAX_PACKET];
 	int fds[MUR_MAX_FDS], nfds;
+	// What a command starts with: a program keeps what is ignored.
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
 	sigset_t all;
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL); // signals from inside do nothing (pid 1, same uid)

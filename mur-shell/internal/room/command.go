@@ -220,8 +220,11 @@ func (x *Running) closeStreams(feed *os.File) {
 // input is a command's standard input, and where to write what it reads.
 func input(from io.Reader) (stdin, feed *os.File, err error) {
 	if from == nil {
-		f, err := os.Open(os.DevNull)
-		return f, nil, err
+		fd, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, nil, &os.PathError{Op: "open", Path: os.DevNull, Err: err}
+		}
+		return os.NewFile(uintptr(fd), os.DevNull), nil, nil
 	}
 	r, w, err := os.Pipe()
 	return r, w, err
