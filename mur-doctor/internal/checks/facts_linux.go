@@ -92,6 +92,7 @@ func tryCalls() map[string]bool {
 		args   [5]uintptr
 	}{
 		"openat2":       {unix.SYS_OPENAT2, [5]uintptr{none, at, uintptr(unsafe.Pointer(&how[0])), 1}},
+		"clone3":        {unix.SYS_CLONE3, [5]uintptr{0, 0}},
 		"pidfd_open":    {unix.SYS_PIDFD_OPEN, [5]uintptr{0, none}},
 		"close_range":   {unix.SYS_CLOSE_RANGE, [5]uintptr{2, 1}},
 		"open_tree":     {unix.SYS_OPEN_TREE, [5]uintptr{none, at, 1 << 30}},

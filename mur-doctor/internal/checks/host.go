@@ -23,24 +23,34 @@ func gatherHost() (Host, []Check) {
 	best := confine.Decide(h.Probe, policy.Sealed, nil)
 	h.Ceiling = best.Achieved.String()
 
-	checks := confinement(h.Probe, best)
 	if runtime.GOOS == "linux" {
 		h.Facts = gatherFacts()
+	}
+	checks := append([]Check{kernel(h.Probe)}, confinement(h.Probe, h.Facts, best)...)
+	if runtime.GOOS == "linux" {
 		checks = append(checks, h.Facts.rows()...)
 	}
 	checks = append(checks, engines(&h)...)
 	return h, checks
 }
 
+func kernel(r confine.Reading) Check {
+	release := r.KernelRelease
+	if release != "" {
+		release = " " + release
+	}
+	return ok("kernel", fmt.Sprintf("%s%s on %s, running as uid %d and gid %d", runtime.GOOS, release, runtime.GOARCH, r.UID, r.GID))
+}
+
 // confinement is a row for each mechanism of the reading (CON-4), with the
 // blocker and its remedy where one is missing.
-func confinement(r confine.Reading, best confine.Decision) []Check {
+func confinement(r confine.Reading, f Facts, best confine.Decision) []Check {
 	proc := ok("private-proc", "commands get a /proc that shows their own processes alone")
 	if r.ProcView != "private" {
 		proc = Check{Name: "private-proc", Status: Warning, Message: "commands of a scoped session see the host's /proc: no fresh proc can be mounted in a PID namespace", Remedy: "in a container unmask /proc (podman run --security-opt unmask=/proc), or run outside of it"}
 	}
 	rows := []Check{
-		landlock(r.Landlock), seccomp(r),
+		landlock(r.Landlock), seccomp(r, f),
 		blocked("mount-namespace", "E-CAP-003", r.MountNS, "a composed root can be mounted and entered", r.SealedBlocker),
 		blocked("network-namespace", "E-CAP-005", r.NetNS, "a network namespace with local routes can be made", r.NetworkBlocker),
 		proc, cgroupScope(r.Cgroup),
@@ -58,9 +68,12 @@ func confinement(r confine.Reading, best confine.Decision) []Check {
 	return append(rows, row)
 }
 
-func seccomp(r confine.Reading) Check {
+func seccomp(r confine.Reading, f Facts) Check {
+	if r.Seccomp && f.SeccompNotify {
+		return ok("seccomp", "seccomp filters can be installed, also ones that ask a supervisor")
+	}
 	if r.Seccomp {
-		return ok("seccomp", "seccomp filters can be installed")
+		return ok("seccomp", "seccomp filters can be installed, but none that ask a supervisor, which is not needed")
 	}
 	c := Check{Name: "seccomp", Status: Warning, Code: "E-CAP-003", Message: "seccomp filters can not be installed, so nothing limits what commands ask of the kernel and containment above advisory is refused", Remedy: "use a kernel with CONFIG_SECCOMP_FILTER, and a container profile that lets seccomp and prctl through"}
 	if b := r.SealedBlocker; b != nil && (b.Name == confine.ProbeUnavailable || b.Name == confine.NotLinux) {

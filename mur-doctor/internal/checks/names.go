@@ -5,6 +5,7 @@ package checks
 // one, told apart by their subjects, or none.
 func Names() [][2]string {
 	return [][2]string{
+		{"kernel", "the system, and who this program runs as"},
 		{"landlock", "Landlock: state, ABI, what it holds and what it does not know"},
 		{"seccomp", "seccomp filters can be installed"},
 		{"mount-namespace", "the rehearsal of a composed root (P4)"},
