@@ -247,6 +247,9 @@ func TestWholeHost(t *testing.T) {
 
 // A build without cgo names what it lacks and how to get it. WIT-69, CON-7
 func TestWithoutCgo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds another mur-doctor")
+	}
 	bin := filepath.Join(t.TempDir(), "mur-doctor")
 	build := exec.Command("go", "build", "-o", bin, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

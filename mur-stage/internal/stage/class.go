@@ -2,7 +2,6 @@ package stage
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -130,10 +129,4 @@ func runAs(r confine.Reading) confine.RunAs {
 		return *r.Root.RunAs
 	}
 	return confine.RunAs{UID: r.UID, GID: r.GID, Access: "self"}
-}
-
-// exists tells whether something stands at path.
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
