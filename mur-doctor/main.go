@@ -4,8 +4,16 @@
 package main
 
 import (
+	"os"
+
 	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/confine/escape/attempt"
 	"github.com/mur-capsules/mur/mur-doctor/internal/app"
 )
 
-func main() { cli.Main(app.Run) }
+func main() {
+	if len(os.Args) > 2 && os.Args[1] == app.ProbeWord {
+		os.Exit(attempt.Main(os.Args[:2], os.Args[2:], os.Stdout))
+	}
+	cli.Main(app.Run)
+}
