@@ -127,8 +127,15 @@ func (p *Plan) folders(f Folders) {
 }
 
 func (p *Plan) programs(g Grants) {
+	f := g.Folders
+	writable := func(file string) bool {
+		return !p.workdirExec && slices.ContainsFunc([]string{f.Work, f.Tmp, f.Home}, func(dir string) bool { return dir != "" && strings.HasPrefix(file, strings.TrimSuffix(dir, "/")+"/") })
+	}
 	for _, e := range g.Exec {
 		for _, f := range e.Closure {
+			if writable(f) { // CON-67: whatever its name, also one that is allowed
+				continue
+			}
 			p.grant(ExecFile, f, "shell.allow %s: needed to start it", e.Entry)
 		}
 	}
