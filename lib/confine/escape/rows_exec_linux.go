@@ -35,6 +35,7 @@ func execRows() []Row {
 		{ID: "CON-P60", What: "run a program beside an allowed one", Kind: Boundary, Tries: []Try{
 			refused("EACCES", "exec", "$NEIGHBOUR"),
 		}},
+		{ID: "CON-P61", What: "run a program of an interpreter's own directories", Kind: Boundary, special: derivedProgram},
 		{ID: "CON-P62", What: "run a set-uid program that is allowed", Kind: Boundary, special: setuidProgram},
 		{ID: "CON-P63", What: "run a script of the work folder whose interpreter is allowed", Kind: Boundary, Tries: []Try{
 			{Do: []string{"exec", "$WORK/script"}, Scoped: "EACCES", Sealed: "EACCES", Control: []string{"exec", "$SH", "$WORK/script"}},

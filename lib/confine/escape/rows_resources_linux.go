@@ -20,6 +20,7 @@ func resourceRows() []Row {
 			in("EACCES|EROFS|ENOENT", "ENOENT|EACCES", "open-write", "$CGROUP/memory.max"),
 		}},
 		{ID: "CON-P119", What: "SIGKILL to mur-shell while strays run", Kind: Boundary, special: killShell},
+		{ID: "CON-P139", What: "limits and files of the cgroup hierarchy of this host", Kind: Resource, special: forkBomb},
 		{ID: "CON-P134", What: "a stray that closed everything", Kind: Boundary, special: stray},
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/confine/escape/attempt"
 	"github.com/mur-capsules/mur/lib/policy"
 )
@@ -216,6 +217,55 @@ func killEverything(s *session) []Finding {
 		f.Status, f.Detail = Differs, "the process outside has ended"
 	}
 	return []Finding{f}
+}
+
+// derivedProgram looks for a program in the directories that an interpreter named.
+func derivedProgram(s *session) []Finding {
+	if s.o.Class == policy.Advisory {
+		return noClaim()
+	}
+	for _, name := range []string{"python3", "perl", "ruby", "node"} {
+		if _, err := lookup(name); err != nil {
+			continue
+		}
+		out, err := s.shell(nil, []string{"--allow", name, "--explain-scope", "--json"}, s.o.Probe[0]).text()
+		var report confine.ScopeReport
+		if err == nil {
+			err = json.Unmarshal([]byte(out), &report)
+		}
+		if err != nil {
+			return notRun(err.Error())
+		}
+		for _, g := range report.DerivedRuntimeGrants {
+			_, dir, _ := strings.Cut(g, ": ")
+			program := programBelow(dir)
+			if program == "" {
+				continue
+			}
+			answer, _, err := s.one(nil, []string{"--allow", name}, "exec", program)
+			if err != nil {
+				answer = err.Error()
+			}
+			return []Finding{judge(Finding{What: "run a program of an interpreter's own directories: " + program, Owed: "EACCES"}, answer)}
+		}
+	}
+	return notRun("no allowed interpreter has a program in its own directories on this host")
+}
+
+// programBelow is an executable file of a tree, and no library.
+func programBelow(dir string) string {
+	found := ""
+	_ = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || strings.Contains(e.Name(), ".so") {
+			return nil
+		}
+		if st, err := e.Info(); err == nil && st.Mode()&0o111 == 0o111 {
+			found = path
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	return found
 }
 
 // setuidProgram runs a program that root made set-uid.
