@@ -10,8 +10,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -68,27 +70,15 @@ func main() {
 }
 
 func bench(ctx context.Context, only, out string) error {
-	w, err := newWorkshop()
+	var rows []Row
+	var err error
+	if only == "" {
+		rows, err = each(ctx)
+	} else {
+		rows, err = one(ctx, only)
+	}
 	if err != nil {
 		return err
-	}
-	defer w.close()
-	rows := []Row{}
-	known := false
-	for _, f := range figures {
-		if only != "" && f.id != only {
-			continue
-		}
-		known = true
-		fmt.Fprintf(os.Stderr, "measuring %s\n", f.id)
-		got, err := f.run(ctx, w)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.id, err)
-		}
-		rows = append(rows, got...)
-	}
-	if !known {
-		return fmt.Errorf("no figure %q", only)
 	}
 	print(rows)
 	if out == "" {
@@ -102,6 +92,59 @@ func bench(ctx context.Context, only, out string) error {
 		return err
 	}
 	return os.WriteFile(out, append(text, '\n'), 0o644)
+}
+
+// one measures a figure.
+func one(ctx context.Context, id string) ([]Row, error) {
+	i := slices.IndexFunc(figures, func(f figure) bool { return f.id == id })
+	if i < 0 {
+		return nil, fmt.Errorf("no figure %q", id)
+	}
+	w, err := newWorkshop()
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	rows, err := figures[i].run(ctx, w)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", id, err)
+	}
+	return rows, nil
+}
+
+// each measures every figure in a process of its own: what one figure leaves in
+// memory would count as the memory of a command that the next one starts
+// (getrusage(2), ru_maxrss is kept over execve).
+func each(ctx context.Context) ([]Row, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "mur-bench-rows-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	var rows []Row
+	for _, f := range figures {
+		fmt.Fprintf(os.Stderr, "measuring %s\n", f.id)
+		out := filepath.Join(dir, f.id+".json")
+		cmd := exec.CommandContext(ctx, self, "-only", f.id, "-out", out)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Run(); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.id, err)
+		}
+		text, err := os.ReadFile(out)
+		if err != nil {
+			return nil, err
+		}
+		var got []Row
+		if err := json.Unmarshal(text, &got); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.id, err)
+		}
+		rows = append(rows, got...)
+	}
+	return rows, nil
 }
 
 func print(rows []Row) {
