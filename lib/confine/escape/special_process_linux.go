@@ -141,7 +141,7 @@ func steering(s *session) []Finding {
 
 // homes are folders of the run, never the caller's.
 func homes(s *session) []Finding {
-	env, err := s.environ("USERPROFILE=/home/somebody", "TMPDIR="+s.work)
+	env, err := s.environ("USERPROFILE=/home/somebody", "TMPDIR=/somewhere")
 	if err != nil {
 		return finding(false, "folders of the run", err.Error())
 	}

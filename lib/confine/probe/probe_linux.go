@@ -74,7 +74,12 @@ func read(network bool) confine.Reading {
 
 	base, err := os.MkdirTemp("", "mur-probe-")
 	if err != nil {
-		base = os.TempDir()
+		// A TMPDIR that leads nowhere says nothing about mounts: any directory will do.
+		for _, base = range []string{"/tmp", "/var/tmp", "/run", "/mnt"} {
+			if st, err := os.Stat(base); err == nil && st.IsDir() {
+				break
+			}
+		}
 	} else {
 		defer func() { _ = os.Remove(base) }()
 	}
