@@ -58,7 +58,7 @@ func (b *bench) run(dir, script string, stdin []byte, env ...string) string {
 	if err := cmd.Run(); err != nil {
 		// E-CAP-003: no sealed on this host; E-RUN-012: nothing that bounds a
 		// session's processes.
-		for _, code := range []string{"error[E-CAP-003]", "error[E-RUN-012]"} {
+		for _, code := range []string{"E-CAP-003", "E-RUN-012"} {
 			if bytes.Contains(stderr.Bytes(), []byte(code)) {
 				b.t.Skipf("this host lacks what sealed commands need: %s", &stderr)
 			}
