@@ -206,4 +206,3 @@ func (g *ground) alive() bool {
 	_, rest, _ := strings.Cut(string(text), ") ")
 	return !strings.HasPrefix(rest, "Z")
 }
-
