@@ -71,6 +71,7 @@ func TestHostsThatLackAPiece(t *testing.T) {
 		noPID  = "echo 0 > /proc/sys/user/max_pid_namespaces"
 		masked = "mount -t tmpfs none /proc/acpi"
 	)
+	nap := murtest.Naptime()
 	for _, tc := range []struct {
 		lack, class string
 		code        string // of the refusal, "" when it runs
@@ -89,7 +90,7 @@ func TestHostsThatLackAPiece(t *testing.T) {
 	} {
 		name := tc.lack + " " + tc.class
 		o := on(tc.lack, "run", "--containment", tc.class, "--allow", "sh", "--allow", "sleep", "--allow", "setsid", "--allow", "cat", "--", "sh", "-c",
-			"setsid sleep 4431 >/dev/null 2>&1 & cat /tmp/mur-none ../outside/canary; echo x > /tmp/mur-x && echo tmp; echo y > f && echo work")
+			"setsid sleep "+nap+" >/dev/null 2>&1 & cat /tmp/mur-none ../outside/canary; echo x > /tmp/mur-x && echo tmp; echo y > f && echo work")
 		if tc.code != "" {
 			if o.code != 125 || !strings.Contains(o.stderr, tc.code) {
 				t.Errorf("%s: %d %q", name, o.code, o.stderr)
@@ -102,16 +103,16 @@ func TestHostsThatLackAPiece(t *testing.T) {
 		if strings.Contains(o.stdout, "sesame") != (tc.class == "unconfined") {
 			t.Errorf("%s: outside was read: %q", name, o.stdout)
 		}
-		if left := processes(t, "4431"); len(left) > 0 {
+		if left := murtest.Processes(t, nap); len(left) > 0 {
 			t.Errorf("%s: left %v", name, left)
 		}
 		_ = os.Remove("/tmp/mur-x")
 	}
 	// Where there is no PID namespace a command can end its own worker: then all of
 	// it ends.
-	o := on(noPID, "run", "--allow", "sh", "--allow", "setsid", "--allow", "sleep", "--", "sh", "-c", "setsid sleep 4432 & kill -9 $PPID; sleep 4432")
+	o := on(noPID, "run", "--allow", "sh", "--allow", "setsid", "--allow", "sleep", "--", "sh", "-c", "setsid sleep "+nap+" & kill -9 $PPID; sleep "+nap)
 	if o.code != 125 || !strings.Contains(o.stderr, "the worker ") {
 		t.Errorf("%d %q", o.code, o.stderr)
 	}
-	eventually(t, 3*time.Second, "all of it has ended", func() bool { return len(processes(t, "4432")) == 0 })
+	eventually(t, 3*time.Second, "all of it has ended", func() bool { return len(murtest.Processes(t, nap)) == 0 })
 }

@@ -103,24 +103,6 @@ func classes(t *testing.T, test func(t *testing.T, class string)) {
 	}
 }
 
-// processes are those whose command line holds a word, zombies left out: they hold
-// nothing, and whoever is init here reaps them when it likes.
-func processes(t *testing.T, word string) []string {
-	t.Helper()
-	var found []string
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range dirs {
-		text, err := os.ReadFile(filepath.Join(d, "cmdline"))
-		if err == nil && strings.Contains(string(text), word) {
-			found = append(found, filepath.Base(d)+" "+strings.ReplaceAll(string(text), "\x00", " "))
-		}
-	}
-	return found
-}
-
 func eventually(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); !ok(); time.Sleep(20 * time.Millisecond) {
@@ -134,13 +116,13 @@ func eventually(t *testing.T, limit time.Duration, what string, ok func() bool) 
 // what it left is gone (SHL-81, SHL-142, CON-282, CON-P134).
 func TestBackgroundEndsWithTheCommand(t *testing.T) {
 	classes(t, func(t *testing.T, class string) {
-		p := newPlace(t)
-		for _, line := range []string{"sleep 4411 & echo started", "setsid sleep 4411 >/dev/null 2>&1 </dev/null & echo started"} {
+		p, nap := newPlace(t), murtest.Naptime()
+		for _, line := range []string{"sleep " + nap + " & echo started", "setsid sleep " + nap + " >/dev/null 2>&1 </dev/null & echo started"} {
 			v := p.json(t, "--containment", class, "--allow", "sh", "--allow", "sleep", "--allow", "setsid", "--", "sh", "-c", line)
 			if v["exit_code"] != 0.0 || v["stdout"] != "started\n" || v["leftovers"].(float64) < 1 || v["duration_ms"].(float64) > 2000 {
 				t.Errorf("%s: %v", line, v)
 			}
-			if left := processes(t, "sleep\x004411"); len(left) > 0 {
+			if left := murtest.Processes(t, nap); len(left) > 0 {
 				t.Errorf("%s: left %v", line, left)
 			}
 		}
@@ -150,13 +132,13 @@ func TestBackgroundEndsWithTheCommand(t *testing.T) {
 // SHL-82, SHL-85 to SHL-87, SHL-P13, SHL-P14
 func TestTimeoutLeavesNoProcess(t *testing.T) {
 	classes(t, func(t *testing.T, class string) {
-		p := newPlace(t)
-		line := `trap "" TERM; setsid sh -c 'trap "" TERM; sleep 4412; sleep 4412' & sleep 4412; sleep 4412`
+		p, nap := newPlace(t), murtest.Naptime()
+		line := strings.ReplaceAll(`trap "" TERM; setsid sh -c 'trap "" TERM; sleep NAP; sleep NAP' & sleep NAP; sleep NAP`, "NAP", nap)
 		o := p.run(t, "run", "--containment", class, "--timeout", "1", "--allow", "sh", "--allow", "sleep", "--allow", "setsid", "--", "sh", "-c", line)
 		if o.code != 124 || o.took > 6*time.Second {
 			t.Errorf("%d after %s: %s", o.code, o.took, o.stderr)
 		}
-		if left := processes(t, "4412"); len(left) > 0 {
+		if left := murtest.Processes(t, nap); len(left) > 0 {
 			t.Errorf("left %v", left)
 		}
 	})
@@ -193,10 +175,10 @@ func TestSignalsReachTheCommand(t *testing.T) {
 // group or namespace, and the folder it leaves goes with the next run.
 func TestKilledLeavesNothing(t *testing.T) {
 	classes(t, func(t *testing.T, class string) {
-		p := newPlace(t)
+		p, nap := newPlace(t), murtest.Naptime()
 		before := tree(t, p.outside)
 		cmd := p.command(t, "run", "--containment", class, "--allow", "sh", "--allow", "sleep", "--allow", "setsid", "--", "sh", "-c",
-			"setsid sleep 4413 & setsid sh -c 'sleep 4413 & sleep 4413' & echo ready; sleep 4413")
+			strings.ReplaceAll("setsid sleep NAP & setsid sh -c 'sleep NAP & sleep NAP' & echo ready; sleep NAP", "NAP", nap))
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -205,13 +187,13 @@ func TestKilledLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _ = out.Read(make([]byte, 16))
-		if len(processes(t, "4413")) == 0 {
+		if len(murtest.Processes(t, nap)) == 0 {
 			t.Fatal("the command does not run")
 		}
 		pid := strconv.Itoa(cmd.Process.Pid)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		eventually(t, 2*time.Second, "no process is left", func() bool { return len(processes(t, "4413")) == 0 && len(children(pid)) == 0 })
+		eventually(t, 2*time.Second, "no process is left", func() bool { return len(murtest.Processes(t, nap)) == 0 && len(children(pid)) == 0 })
 		eventually(t, 2*time.Second, "no group is left", func() bool { return len(groups(t, pid)) == 0 })
 		mounts, err := os.ReadFile("/proc/self/mountinfo")
 		if err != nil || strings.Contains(string(mounts), p.base) {

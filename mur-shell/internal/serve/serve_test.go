@@ -367,19 +367,19 @@ func TestForeground(t *testing.T) {
 
 		// What holds a stream keeps the command alive until its time-out; what closed
 		// them does not.
-		began := time.Now()
-		v := c.answer(c.exec("foreground", "sh", "sleep 4421 & echo x", map[string]any{"timeout_secs": 2}))
+		began, nap := time.Now(), murtest.Naptime()
+		v := c.answer(c.exec("foreground", "sh", "sleep "+nap+" & echo x", map[string]any{"timeout_secs": 2}))
 		if took := time.Since(began); took < 1900*time.Millisecond || took > 5*time.Second {
 			t.Errorf("ended after %s", took)
 		}
 		expect(t, v, map[string]any{"timed_out": true, "stdout": "x\n"})
 		began = time.Now()
-		v = c.run("sh", "setsid sleep 4421 >/dev/null 2>&1 </dev/null & echo x")
+		v = c.run("sh", "setsid sleep "+nap+" >/dev/null 2>&1 </dev/null & echo x")
 		expect(t, v, map[string]any{"exit_code": 0, "leftovers": 1, "stdout": "x\n"})
 		if took := time.Since(began); took > 1500*time.Millisecond {
 			t.Errorf("ended after %s", took)
 		}
-		if left := running("4421"); len(left) > 0 {
+		if left := murtest.Processes(t, nap); len(left) > 0 {
 			t.Errorf("left %v", left)
 		}
 
@@ -404,18 +404,6 @@ func TestForeground(t *testing.T) {
 		expect(t, c.answer(""), map[string]any{"event": "refused", "reason": "protocol"})
 		expect(t, c.run("sh", "echo on"), map[string]any{"stdout": "on\n"})
 	})
-}
-
-// running are processes, zombies left out, whose command line holds a word.
-func running(word string) []string {
-	var found []string
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, f := range files {
-		if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), word) {
-			found = append(found, f+" "+strings.ReplaceAll(string(text), "\x00", " "))
-		}
-	}
-	return found
 }
 
 // SHL-17 to SHL-19, SHL-45, SHL-P24, CON-244
@@ -450,18 +438,19 @@ func TestCommandsAtOnce(t *testing.T) {
 		began := time.Now()
 		var idsOf []string
 		for range 6 {
-			idsOf = append(idsOf, c.exec("foreground", "sh", "sleep 0.5; echo $$", nil))
+			idsOf = append(idsOf, c.exec("foreground", "sh", "sleep 1; echo $$", nil))
 		}
 		for _, id := range idsOf {
 			expect(t, c.answer(id), map[string]any{"exit_code": 0})
 		}
-		if took := time.Since(began); took > 2500*time.Millisecond {
-			t.Errorf("six of half a second took %s", took)
+		if took := time.Since(began); took > 4500*time.Millisecond {
+			t.Errorf("six of a second took %s", took)
 		}
-		id := c.exec("foreground", "sleep", "4422", nil)
-		eventually(t, "it runs", func() bool { return len(running("4422")) > 0 })
+		nap := murtest.Naptime()
+		id := c.exec("foreground", "sleep", nap, nil)
+		eventually(t, "it runs", func() bool { return len(murtest.Processes(t, nap)) > 0 })
 		expect(t, c.run("sh", "kill -9 -1; cat /proc/[0-9]*/cmdline"), map[string]any{"event": "done"})
-		if len(running("sleep\x004422")) == 0 {
+		if len(murtest.Processes(t, nap)) == 0 {
 			t.Error("another command was hit")
 		}
 		k := c.id()
@@ -580,7 +569,8 @@ func TestNative(t *testing.T) {
 func TestLatchAndShutdown(t *testing.T) {
 	c, cmd := serve(t, staged(t, policy.Scoped, 0, "sh", "sleep"))
 	c.answer("")
-	id := c.exec("demotable", "sleep", "4423", nil)
+	nap := murtest.Naptime()
+	id := c.exec("demotable", "sleep", nap, nil)
 	expect(t, c.answer(id), map[string]any{"event": "demoted"})
 	c.send(map[string]any{"op": "latch", "bytes": 11, "limit": 10})
 	v := c.run("sh", "true")
@@ -598,7 +588,7 @@ func TestLatchAndShutdown(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	if left := running("4423"); len(left) > 0 {
+	if left := murtest.Processes(t, nap); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
 }
@@ -610,10 +600,11 @@ func TestNobodyOutlivesTheSession(t *testing.T) {
 		for _, how := range []string{"client", "server"} {
 			c, cmd := serve(t, staged(t, class, 10, "sh", "sleep", "setsid"))
 			c.answer("")
+			nap := murtest.Naptime()
 			for range 3 {
-				c.exec("foreground", "sh", "setsid sleep 4424 & sleep 4424", nil)
+				c.exec("foreground", "sh", "setsid sleep "+nap+" & sleep "+nap, nil)
 			}
-			eventually(t, "they run", func() bool { return len(running("sleep\x004424")) >= 6 })
+			eventually(t, "they run", func() bool { return len(murtest.Processes(t, "sleep\x00"+nap)) >= 6 })
 			if how == "client" {
 				_ = c.conn.Close()
 			} else {
@@ -621,7 +612,7 @@ func TestNobodyOutlivesTheSession(t *testing.T) {
 			}
 			began := time.Now()
 			_ = cmd.Wait()
-			eventually(t, "all gone after the "+how, func() bool { return len(running("4424")) == 0 })
+			eventually(t, "all gone after the "+how, func() bool { return len(murtest.Processes(t, nap)) == 0 })
 			if took := time.Since(began); took > 4*time.Second {
 				t.Errorf("%s: gone after %s", how, took)
 			}
