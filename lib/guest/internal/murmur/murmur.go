@@ -4,7 +4,7 @@ package murmur
 
 import (
 	"errors"
-	"fmt"
+	"strings"
 )
 
 // Reasons the runtime refuses for.
@@ -34,11 +34,26 @@ func Check(code int32) error {
 	if int(-code) < len(reasons) {
 		reason = reasons[-code]
 	}
-	if line := Slot(); len(line) > 0 {
-		return fmt.Errorf("%w: %s", reason, line)
+	if line := string(Slot()); line != "" {
+		return refusal{reason, line}
 	}
 	return reason
 }
+
+// refusal is a reason with the runtime's line, which may say the reason already.
+type refusal struct {
+	reason error
+	line   string
+}
+
+func (r refusal) Error() string {
+	if strings.Contains(r.line, r.reason.Error()) {
+		return r.line
+	}
+	return r.reason.Error() + ": " + r.line
+}
+
+func (r refusal) Unwrap() error { return r.reason }
 
 // Slot fetches what the last call left for this program.
 func Slot() []byte {
