@@ -7,7 +7,7 @@ import (
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/component"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime/bare"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime/bare"
 )
 
 // callOverhead is P3: an instance of a C tool and one call through our host and

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime/bare"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime/bare"
 )
 
 func ctool(t testing.TB) []byte {

@@ -21,7 +21,7 @@ import (
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/component/wasi"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // Engine is a wasmhost.Engine for components. Making one is cheap; what it

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // formVersion counts changes of what this package compiles a component to that

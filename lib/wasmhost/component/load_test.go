@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // TestServedInterfaces: every interface of the table has one version, and what

@@ -5,7 +5,7 @@ import (
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/component/wasi"
-	wt "github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	wt "github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // data is what host functions find in the store of a call.

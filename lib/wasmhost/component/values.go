@@ -2,7 +2,7 @@ package component
 
 import (
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	wt "github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	wt "github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // The functions below turn the records of the WIT part into Go and back. What

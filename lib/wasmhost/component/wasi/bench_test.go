@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // moverText is a guest that moves bytes between its memory and a file "f" of the

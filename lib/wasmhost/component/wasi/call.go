@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // Short names for what every file here writes hundreds of times.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // WIT-31, WIT-70, CON-265: a guest has what its Config gives and nothing of the

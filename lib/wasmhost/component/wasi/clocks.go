@@ -3,7 +3,7 @@ package wasi
 import (
 	"time"
 
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // epoch is where the monotonic clock of every guest starts.

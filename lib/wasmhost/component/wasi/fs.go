@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 var (

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // errTooManyFiles is this package's own limit; it looks like the kernel's.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // TestToolChainGuest runs a component as tool chains make it, from C with

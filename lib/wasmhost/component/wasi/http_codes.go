@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // httpError is an error with its error-code of wasi:http, which http-error-code

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 var typeFields = wasmtime.NewResourceType()

@@ -7,7 +7,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 var typeOutgoingBody = wasmtime.NewResourceType()

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
 	"github.com/mur-capsules/mur/lib/wasmhost/outbound"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // ruled is a wasmhost.HTTP that allows one scheme and authority.

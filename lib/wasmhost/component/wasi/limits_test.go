@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // interrupted calls a function under a deadline of 200 ms and checks that it ends

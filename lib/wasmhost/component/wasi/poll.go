@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 var typePollable = wasmtime.NewResourceType()

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // The proxy is a component that imports WASI functions at their true types and

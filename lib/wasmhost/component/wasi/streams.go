@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // twin is a function that moves bytes. Beside it the host serves its packed

@@ -27,7 +27,7 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // Version is the WASI version the interfaces are registered under. A component

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/component/wasmtime"
+	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // testDir is a granted directory "." on a fresh folder.
