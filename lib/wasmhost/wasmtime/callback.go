@@ -12,22 +12,29 @@ import (
 	"unsafe"
 )
 
-// end remembers why a callback ends the guest and returns the C error that does
-// it. The text only serves to fill the library's report.
-func (s *Store) end(e *Error) *C.wasmtime_error_t {
+// fail remembers why a callback ends the guest; the first reason stands.
+func (s *Store) fail(e *Error) {
 	if s.fault == nil {
 		s.fault = e
 	}
+}
+
+// end is fail, and returns the C error that ends the guest. The text only serves
+// to fill the library's report.
+func (s *Store) end(e *Error) *C.wasmtime_error_t {
+	s.fail(e)
 	return newErr(e.Error())
 }
 
-// recovered turns a panic into the end of the guest: it must not unwind
+// recovered makes a panic the reason for the end of the guest: it must not unwind
 // through C.
-func (s *Store) recovered(name string, p any) *C.wasmtime_error_t {
+func (s *Store) recovered(name string, p any) *Error {
+	e := &Error{Kind: HostPanic, Err: fmt.Errorf("%s: panic: %v", name, p), Detail: string(debug.Stack())}
 	if g, ok := p.(guestFault); ok {
-		return s.end(&Error{Kind: LimitHit, Limit: g.limit})
+		e = &Error{Kind: LimitHit, Limit: g.limit}
 	}
-	return s.end(&Error{Kind: HostPanic, Err: fmt.Errorf("%s: panic: %v", name, p), Detail: string(debug.Stack())})
+	s.fail(e)
+	return e
 }
 
 //export whHostCall
@@ -36,7 +43,7 @@ func whHostCall(store, id C.uintptr_t, a *C.wasmtime_component_val_t, na C.size_
 	f := &s.linker.funcs[id]
 	defer func() {
 		if p := recover(); p != nil {
-			ret = s.recovered(f.name, p)
+			ret = s.end(s.recovered(f.name, p))
 		}
 	}()
 	if err := s.ctx.Err(); err != nil {
@@ -69,7 +76,7 @@ func whResourceDrop(store C.uintptr_t, ty, rep C.uint32_t) (ret *C.wasmtime_erro
 	s := cgo.Handle(store).Value().(*Store)
 	defer func() {
 		if p := recover(); p != nil {
-			ret = s.recovered("drop of a resource", p)
+			ret = s.end(s.recovered("drop of a resource", p))
 		}
 	}()
 	closeValue(s.table.take(ResourceType(ty), uint32(rep)))

@@ -25,7 +25,8 @@ static wasmtime_error_t *epoch_cb(wasmtime_context_t *ctx, void *env, uint64_t *
 }
 
 // wh_engine_new makes an engine whose every setting is written down here or is
-// the library's default; settings in engine.go is the text of them.
+// the library's default; settings in engine.go is the text of those that decide
+// what code is made.
 wasm_engine_t *wh_engine_new(size_t max_stack) {
   wasm_config_t *c = wasm_config_new();
   wasmtime_memory_creator_t m;
@@ -34,6 +35,7 @@ wasm_engine_t *wh_engine_new(size_t max_stack) {
   wasmtime_config_wasm_threads_set(c, false); // memory.atomic.wait would not see the epoch
   wasmtime_config_wasm_memory64_set(c, false);
   wasmtime_config_max_wasm_stack_set(c, max_stack);
+  wasmtime_config_async_stack_size_set(c, max_stack); // not used, but may not be less
   wh_memory_creator(&m);
   wasmtime_config_host_memory_creator_set(c, &m);
   wasmtime_config_memory_init_cow_set(c, false); // works on the library's own memories only

@@ -12,6 +12,29 @@ typedef struct wasmtime_error wasmtime_error_t;
 typedef struct wasm_config_t wasm_config_t;
 typedef struct wasm_engine_t wasm_engine_t;
 typedef struct wasm_memorytype_t wasm_memorytype_t;
+typedef struct wasm_trap_t wasm_trap_t;
+typedef struct wasm_valtype_t wasm_valtype_t;
+typedef struct { size_t size; wasm_valtype_t **data; } wasm_valtype_vec_t;
+typedef struct wasm_functype_t wasm_functype_t;
+typedef struct wasm_externtype_t wasm_externtype_t;
+typedef struct wasm_importtype_t wasm_importtype_t;
+typedef struct { size_t size; wasm_importtype_t **data; } wasm_importtype_vec_t;
+typedef struct wasm_exporttype_t wasm_exporttype_t;
+typedef struct { size_t size; wasm_exporttype_t **data; } wasm_exporttype_vec_t;
+enum { WH_CORE_I32, WH_CORE_I64, WH_CORE_F32, WH_CORE_F64 }; // wasm_valkind_t
+enum { WH_EXTERN_FUNC, WH_EXTERN_GLOBAL, WH_EXTERN_TABLE, WH_EXTERN_MEMORY }; // wasm_externkind_t
+typedef struct wasmtime_module wasmtime_module_t;
+typedef struct wasmtime_linker wasmtime_linker_t;
+typedef struct wasmtime_instance_pre wasmtime_instance_pre_t;
+typedef struct wasmtime_caller wasmtime_caller_t;
+typedef struct { uint64_t store_id; size_t p; } wasmtime_instance_t;
+typedef struct { uint64_t store_id; void *p; } wasmtime_func_t;
+typedef struct {
+  uint8_t kind;
+  union { wasmtime_func_t func; struct { uint64_t store_id; uint32_t p1, p2, p3; } other; } of;
+} wasmtime_extern_t;
+typedef union { int64_t i64; uint64_t bits[2]; } wasmtime_val_raw_t;
+typedef wasm_trap_t *(*wasmtime_func_unchecked_callback_t)(void *, wasmtime_caller_t *, wasmtime_val_raw_t *, size_t);
 typedef struct wasmtime_store wasmtime_store_t;
 typedef struct wasmtime_context wasmtime_context_t;
 typedef struct wasmtime_component_t wasmtime_component_t;
@@ -118,6 +141,7 @@ void wasmtime_config_epoch_interruption_set(wasm_config_t *, bool);
 void wasmtime_config_wasm_threads_set(wasm_config_t *, bool);
 void wasmtime_config_wasm_memory64_set(wasm_config_t *, bool);
 void wasmtime_config_max_wasm_stack_set(wasm_config_t *, size_t);
+void wasmtime_config_async_stack_size_set(wasm_config_t *, uint64_t);
 void wasmtime_config_memory_init_cow_set(wasm_config_t *, bool);
 void wasmtime_config_host_memory_creator_set(wasm_config_t *, wasmtime_memory_creator_t *);
 wasm_engine_t *wasm_engine_new_with_config(wasm_config_t *);
@@ -134,6 +158,7 @@ void wasmtime_store_epoch_deadline_callback(wasmtime_store_t *, wasmtime_error_t
 wasmtime_error_t *wasmtime_component_new(const wasm_engine_t *, const uint8_t *, size_t, wasmtime_component_t **);
 wasmtime_error_t *wasmtime_component_serialize(const wasmtime_component_t *, wasm_byte_vec_t *);
 wasmtime_error_t *wasmtime_component_deserialize(const wasm_engine_t *, const uint8_t *, size_t, wasmtime_component_t **);
+wasmtime_error_t *wasmtime_component_deserialize_file(const wasm_engine_t *, const char *, wasmtime_component_t **);
 void wasmtime_component_delete(wasmtime_component_t *);
 wasmtime_component_type_t *wasmtime_component_type(const wasmtime_component_t *);
 void wasmtime_component_type_delete(wasmtime_component_type_t *);
@@ -192,19 +217,58 @@ wasmtime_error_t *wasmtime_component_linker_instance_add_func(wasmtime_component
 wasmtime_error_t *wasmtime_component_linker_instance_add_resource(wasmtime_component_linker_instance_t *, const char *, size_t, const wasmtime_component_resource_type_t *, wasmtime_component_resource_destructor_t, void *, void (*)(void *));
 bool wasmtime_component_instance_get_func(const wasmtime_component_instance_t *, wasmtime_context_t *, const wasmtime_component_export_index_t *, wasmtime_component_func_t *);
 wasmtime_error_t *wasmtime_component_func_call(const wasmtime_component_func_t *, wasmtime_context_t *, const wasmtime_component_val_t *, size_t, wasmtime_component_val_t *, size_t);
+void wasm_trap_message(const wasm_trap_t *, wasm_byte_vec_t *);
+void wasm_trap_delete(wasm_trap_t *);
+wasm_trap_t *wasmtime_trap_new(const char *, size_t);
+wasm_valtype_t *wasm_valtype_new(uint8_t);
+uint8_t wasm_valtype_kind(const wasm_valtype_t *);
+void wasm_valtype_vec_new_uninitialized(wasm_valtype_vec_t *, size_t);
+wasm_functype_t *wasm_functype_new(wasm_valtype_vec_t *, wasm_valtype_vec_t *);
+const wasm_valtype_vec_t *wasm_functype_params(const wasm_functype_t *);
+const wasm_valtype_vec_t *wasm_functype_results(const wasm_functype_t *);
+void wasm_functype_delete(wasm_functype_t *);
+uint8_t wasm_externtype_kind(const wasm_externtype_t *);
+const wasm_functype_t *wasm_externtype_as_functype_const(const wasm_externtype_t *);
+const wasm_byte_vec_t *wasm_importtype_module(const wasm_importtype_t *);
+const wasm_byte_vec_t *wasm_importtype_name(const wasm_importtype_t *);
+const wasm_externtype_t *wasm_importtype_type(const wasm_importtype_t *);
+void wasm_importtype_vec_delete(wasm_importtype_vec_t *);
+const wasm_byte_vec_t *wasm_exporttype_name(const wasm_exporttype_t *);
+const wasm_externtype_t *wasm_exporttype_type(const wasm_exporttype_t *);
+void wasm_exporttype_vec_delete(wasm_exporttype_vec_t *);
+wasmtime_error_t *wasmtime_module_new(wasm_engine_t *, const uint8_t *, size_t, wasmtime_module_t **);
+wasmtime_error_t *wasmtime_module_serialize(wasmtime_module_t *, wasm_byte_vec_t *);
+wasmtime_error_t *wasmtime_module_deserialize_file(wasm_engine_t *, const char *, wasmtime_module_t **);
+void wasmtime_module_delete(wasmtime_module_t *);
+void wasmtime_module_imports(const wasmtime_module_t *, wasm_importtype_vec_t *);
+void wasmtime_module_exports(const wasmtime_module_t *, wasm_exporttype_vec_t *);
+wasmtime_linker_t *wasmtime_linker_new(wasm_engine_t *);
+void wasmtime_linker_delete(wasmtime_linker_t *);
+wasmtime_error_t *wasmtime_linker_define_func_unchecked(wasmtime_linker_t *, const char *, size_t, const char *, size_t, const wasm_functype_t *, wasmtime_func_unchecked_callback_t, void *, void (*)(void *));
+wasmtime_error_t *wasmtime_linker_instantiate_pre(const wasmtime_linker_t *, const wasmtime_module_t *, wasmtime_instance_pre_t **);
+wasmtime_error_t *wasmtime_instance_pre_instantiate(const wasmtime_instance_pre_t *, wasmtime_context_t *, wasmtime_instance_t *, wasm_trap_t **);
+void wasmtime_instance_pre_delete(wasmtime_instance_pre_t *);
+bool wasmtime_instance_export_get(wasmtime_context_t *, const wasmtime_instance_t *, const char *, size_t, wasmtime_extern_t *);
+void wasmtime_extern_delete(wasmtime_extern_t *);
+wasmtime_context_t *wasmtime_caller_context(wasmtime_caller_t *);
+wasmtime_error_t *wasmtime_func_call_unchecked(wasmtime_context_t *, const wasmtime_func_t *, wasmtime_val_raw_t *, size_t, wasm_trap_t **);
 
 #ifndef WH_PROTOTYPES_ONLY
 // A store of the library with what is counted for it. mem_refused is set when a
-// linear memory was refused its size.
+// linear memory was refused its size. memory is the memory made last, and
+// memories their number.
 typedef struct {
   wasmtime_store_t *store;
   wasmtime_context_t *ctx;
   uintptr_t handle; // of the Go Store
   uint64_t mem_limit, mem_used;
   bool mem_refused;
+  void *memory;
+  size_t memories;
 } wh_store_t;
 
-// Helpers, so that each step crosses from Go once. capi.c, memory.c, types.c.
+// Helpers, so that each step crosses from Go once. capi.c, memory.c, module.c,
+// types.c.
 wasm_engine_t *wh_engine_new(size_t max_stack);
 wh_store_t *wh_store_new(wasm_engine_t *, uintptr_t handle, uint64_t mem, int64_t tables, int64_t instances);
 void wh_store_delete(wh_store_t *);
@@ -222,6 +286,11 @@ bool wh_list_to_bytes(const wasmtime_component_vallist_t *, uint8_t *);
 void wh_bytes_to_list(wasmtime_component_vallist_t *, const uint8_t *, size_t);
 char *wh_signature(const wasmtime_component_func_type_t *); // to be freed
 void wh_memory_creator(wasmtime_memory_creator_t *);
+uint8_t *wh_memory(const wh_store_t *, size_t *size); // NULL unless there is just one
+wasm_functype_t *wh_functype(const uint8_t *params, size_t, const uint8_t *results, size_t); // lists of wasm_valkind_t
+wasmtime_error_t *wh_link(wasmtime_linker_t *, const char *module, size_t, const char *name, size_t, const wasm_functype_t *, uintptr_t id);
+wasmtime_error_t *wh_module_instantiate(wh_store_t *, const wasmtime_instance_pre_t *, wasmtime_instance_t *, wasm_trap_t **);
+wasmtime_error_t *wh_module_call(wh_store_t *, const wasmtime_instance_t *, const char *, size_t, uint64_t *result, bool *found, wasm_trap_t **);
 wh_store_t *wh_enter(wh_store_t *);
 void wh_leave(wh_store_t *previous);
 #endif

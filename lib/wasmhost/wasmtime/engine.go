@@ -22,25 +22,37 @@ import (
 // Available tells whether this build has an engine: NewEngine can succeed.
 const Available = true
 
-// settings is the text of what wh_engine_new sets; whoever stores compiled
-// forms puts it into their name.
-const settings = "component-model epoch memory-creator no-cow max-stack=524288 -threads -memory64"
+// settings is the text of what wh_engine_new sets and compiled code depends on;
+// whoever stores compiled forms puts it into their name.
+const settings = "component-model epoch memory-creator no-cow -threads -memory64"
 
-const maxStack = 512 << 10
+// The stack of a guest: as much as a thread has for a capsule's guest, that of a
+// tool it invokes, and the host between and around them, but no more than
+// maxStack. Programs made by the Go compiler need much of it: it runs its tests on
+// 8 MiB (lib/wasm/go_wasip1_wasm_exec), and every call of Go code is one of
+// WebAssembly.
+const (
+	maxStack  = 3 << 20
+	hostStack = 1 << 20
+	needStack = 2*(512<<10) + hostStack
+	// unlimitedStack is what the C library gives threads without a limit (glibc,
+	// ARCH_STACK_DEFAULT_SIZE).
+	unlimitedStack = 2 << 20
+)
 
-// needStack is the least stack of a thread: a capsule's guest and that of a tool
-// it invokes with maxStack each, and the host between them.
-const needStack = 2 << 20
-
-// checkStack refuses to run guests on threads whose stack a guest could exhaust
-// before the library stops it: that would end the process. The C library gives
-// new threads the soft limit of the process's start.
-func checkStack() error {
+// guestStack is the stack of one guest on threads of this process. It refuses
+// threads that a guest could exhaust before the library stops it: that would end
+// the process. The C library gives new threads the soft limit of the process's
+// start.
+func guestStack() (uint64, error) {
 	var l syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_STACK, &l); err == nil && l.Cur < needStack {
-		return fmt.Errorf("the stack limit is %d KiB and guests need %d KiB: raise it with ulimit -s", l.Cur>>10, needStack>>10)
+	if err := syscall.Getrlimit(syscall.RLIMIT_STACK, &l); err != nil || l.Cur > 1<<40 {
+		l.Cur = unlimitedStack
 	}
-	return nil
+	if l.Cur < needStack {
+		return 0, fmt.Errorf("the stack limit is %d KiB and guests need %d KiB: raise it with ulimit -s", l.Cur>>10, needStack>>10)
+	}
+	return min((l.Cur-hostStack)/2, maxStack), nil
 }
 
 // Settings describes, for a fingerprint, every setting of NewEngine that is not
@@ -83,8 +95,15 @@ func takeString(v *C.wasm_byte_vec_t) string {
 
 func takeBytes(v *C.wasm_byte_vec_t) []byte { return []byte(takeString(v)) }
 
-// Engine compiles components and interrupts their guests. It is safe for
-// concurrent use.
+// shared is the library's engine, one for all users in the process: code, settings
+// and the epoch are common to components and core modules.
+var shared struct {
+	mu    sync.Mutex
+	p     *C.wasm_engine_t
+	users int
+}
+
+// Engine compiles guests and interrupts them. It is safe for concurrent use.
 type Engine struct {
 	p      *C.wasm_engine_t
 	mu     sync.RWMutex // held for reading while an interrupt uses p
@@ -93,29 +112,38 @@ type Engine struct {
 
 // NewEngine returns an engine. Close it after all that was made from it.
 func NewEngine() (*Engine, error) {
-	if err := checkStack(); err != nil {
+	stack, err := guestStack()
+	if err != nil {
 		return nil, err
 	}
-	p := C.wh_engine_new(maxStack)
-	if p == nil {
-		return nil, errors.New("the component engine does not start")
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.users == 0 {
+		if shared.p = C.wh_engine_new(C.size_t(stack)); shared.p == nil {
+			return nil, errors.New("the engine does not start")
+		}
 	}
-	return &Engine{p: p}, nil
+	shared.users++
+	return &Engine{p: shared.p}, nil
 }
 
 // Close frees the engine; a second call does nothing.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.closed {
-		e.closed = true
-		C.wasm_engine_delete(e.p)
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.users--; shared.users == 0 {
+		C.wasm_engine_delete(shared.p)
 	}
 	return nil
 }
 
-// interrupt makes every running guest of the engine ask whether its context is
-// over.
+// interrupt makes every running guest ask whether its context is over.
 func (e *Engine) interrupt() {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

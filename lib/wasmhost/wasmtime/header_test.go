@@ -11,7 +11,7 @@ import (
 )
 
 // layoutProbe prints every layout and constant that capi.h repeats. K names a
-// kind of value, I a kind of item, T a kind of type.
+// kind of value, I a kind of item, T a kind of type, V and E those of core values and externs.
 const layoutProbe = `
 #include <stdio.h>
 #define S(t) printf("%s %zu\n", #t, sizeof(t));
@@ -25,6 +25,10 @@ int main(void) {
   S(wasmtime_component_valtuple_t) O(wasmtime_component_valtuple_t, size) O(wasmtime_component_valtuple_t, data)
   S(wasmtime_component_valrecord_t) O(wasmtime_component_valrecord_t, size) O(wasmtime_component_valrecord_t, data)
   S(wasmtime_component_valflags_t) O(wasmtime_component_valflags_t, size) O(wasmtime_component_valflags_t, data)
+  S(wasm_valtype_vec_t) O(wasm_valtype_vec_t, data) S(wasm_importtype_vec_t) O(wasm_importtype_vec_t, data)
+  S(wasm_exporttype_vec_t) O(wasm_exporttype_vec_t, data) S(wasmtime_instance_t) S(wasmtime_func_t) S(wasmtime_val_raw_t)
+  S(wasmtime_extern_t) O(wasmtime_extern_t, kind) O(wasmtime_extern_t, of)
+  printf("%d %d %d %d %d %d %d %d\n", V(I32), V(I64), V(F32), V(F64), E(FUNC), E(GLOBAL), E(TABLE), E(MEMORY));
   S(wasm_byte_vec_t) O(wasm_byte_vec_t, size) O(wasm_byte_vec_t, data)
   S(wasmtime_component_instance_t) S(wasmtime_component_func_t)
   S(wasmtime_component_item_t) O(wasmtime_component_item_t, kind) O(wasmtime_component_item_t, of)
@@ -81,8 +85,8 @@ func TestHeader(t *testing.T) {
 		return string(out)
 	}
 	const library = "#include <wasmtime.h>\n#include <wasmtime/component.h>\n"
-	theirs := build(library + "#define K(x) WASMTIME_COMPONENT_##x\n#define I(x) WASMTIME_COMPONENT_ITEM_##x\n#define T(x) WASMTIME_COMPONENT_VALTYPE_##x\n" + layoutProbe)
-	ours := build("#include \"capi.h\"\n#define K(x) WH_##x\n#define I(x) WH_ITEM_##x\n#define T(x) WH_TYPE_##x\n" + layoutProbe)
+	theirs := build(library + "#define K(x) WASMTIME_COMPONENT_##x\n#define I(x) WASMTIME_COMPONENT_ITEM_##x\n#define T(x) WASMTIME_COMPONENT_VALTYPE_##x\n#define V(x) WASM_##x\n#define E(x) WASM_EXTERN_##x\n" + layoutProbe)
+	ours := build("#include \"capi.h\"\n#define K(x) WH_##x\n#define I(x) WH_ITEM_##x\n#define T(x) WH_TYPE_##x\n#define V(x) WH_CORE_##x\n#define E(x) WH_EXTERN_##x\n" + layoutProbe)
 	if theirs != ours {
 		t.Errorf("layouts differ\nlibrary:\n%s\nours:\n%s", theirs, ours)
 	}

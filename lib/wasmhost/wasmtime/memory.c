@@ -143,6 +143,7 @@ static wasmtime_error_t *grow_memory(void *env, size_t size) {
 static void delete_memory(void *env) {
   memory_t *m = env;
   m->owner->mem_used -= m->size;
+  if (m->owner->memory == m) m->owner->memory = NULL;
   give_back(m->r);
   free(m);
 }
@@ -165,11 +166,19 @@ static wasmtime_error_t *new_memory(void *env, const wasm_memorytype_t *ty, size
 #ifdef MADV_HUGEPAGE
   if (minimum >= LARGE) madvise(m->r.map + guard, minimum, MADV_HUGEPAGE); // only advice
 #endif
+  s->memory = m;
+  s->memories++;
   out->env = m;
   out->get_memory = get_memory;
   out->grow_memory = grow_memory;
   out->finalizer = delete_memory;
   return NULL;
+}
+
+uint8_t *wh_memory(const wh_store_t *s, size_t *size) {
+  const memory_t *m = s->memories == 1 ? s->memory : NULL;
+  *size = m ? m->size : 0;
+  return m ? m->r.map + m->r.guard : NULL;
 }
 
 void wh_memory_creator(wasmtime_memory_creator_t *c) {

@@ -2,7 +2,10 @@
 
 package wasmtime
 
-import "context"
+import (
+	"context"
+	"os"
+)
 
 // Available tells whether this build has an engine: NewEngine can succeed.
 const Available = false
@@ -16,7 +19,12 @@ type (
 	Instance  struct{}
 	Index     struct{}
 	Export    struct{}
-	cstore    struct{}
+
+	Module         struct{}
+	ModuleLinker   struct{}
+	LinkedModule   struct{}
+	ModuleInstance struct{}
+	cstore         struct{}
 )
 
 func Settings() string                                      { return "none" }
@@ -43,3 +51,20 @@ func (*Linker) Instantiate(context.Context, *Store, *Component) (*Instance, erro
 	return nil, ErrNoEngine
 }
 func (*Export) Call(context.Context, int, ...Val) ([]Val, error) { return nil, ErrNoEngine }
+
+func (*Engine) CompileModule([]byte) (*Module, error)                     { return nil, ErrNoEngine }
+func (*Engine) LoadModule(*os.File) (*Module, error)                      { return nil, ErrNoEngine }
+func (*Engine) NewModuleLinker() *ModuleLinker                            { return &ModuleLinker{} }
+func (*Module) Serialize() ([]byte, error)                                { return nil, ErrNoEngine }
+func (*Module) Imports() []Extern                                         { return nil }
+func (*Module) Exports() []Extern                                         { return nil }
+func (*Module) Close() error                                              { return nil }
+func (*ModuleLinker) Define(_, _ string, _ Signature, _ ModuleFunc) error { return ErrNoEngine }
+func (*ModuleLinker) Link(*Module) (*LinkedModule, error)                 { return nil, ErrNoEngine }
+func (*ModuleLinker) Close() error                                        { return nil }
+func (*LinkedModule) Close() error                                        { return nil }
+func (*LinkedModule) Instantiate(context.Context, *Store) (*ModuleInstance, error) {
+	return nil, ErrNoEngine
+}
+func (*ModuleInstance) Call(context.Context, string) (uint64, error) { return 0, ErrNoEngine }
+func (*Store) MemoryRefused() bool                                   { return false }

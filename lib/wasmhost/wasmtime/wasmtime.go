@@ -1,6 +1,7 @@
 // Package wasmtime binds the part of wasmtime's C API that running WebAssembly
-// components needs: compile, serialize, link host functions and host
-// resources, instantiate in a store, call, stop.
+// components and core modules needs: compile, serialize, link host functions and
+// host resources, instantiate in a store, call, stop. Both formats share one
+// engine of the library in a process, and the same stores, limits and errors.
 //
 // It promises that a guest can not take the process down or outlive its
 // context while it runs: traps, panics of host functions, refused growth and a
@@ -73,6 +74,26 @@ func (c *Call) Exit(status int) error {
 	c.s.exit = &Error{Kind: Exited, Status: status}
 	return c.s.exit
 }
+
+// ModuleFunc is a host function of core modules, called on the goroutine that
+// called the guest. mem is the guest's memory, nil when it has none or several;
+// it and stack are valid until the function returns. stack holds the arguments in
+// order, one a word, and its first word takes the result; of a 32-bit value only
+// the lower half counts. An error or a panic ends the guest as those of a Func do.
+type ModuleFunc func(s *Store, mem []byte, stack []uint64) error
+
+// Extern is an import or export of a core module. Module is empty for an export.
+// Type is the type of a function as Signature has it; for what is none it is
+// empty.
+type Extern struct {
+	Module, Name string
+	Type         Signature
+}
+
+// Signature spells a type of core functions: one letter for each parameter, a
+// colon, one for each result. i and I are 32 and 64 bit integers, f and F floats,
+// r is anything else.
+type Signature string
 
 // StoreConfig is what a store is given. Zero means no limit, except Handles.
 type StoreConfig struct {
