@@ -59,7 +59,11 @@ func guest(t testing.TB, name string) wasmhost.Guest {
 		if err != nil {
 			t.Fatal(err)
 		}
-		guests.dir, guests.engine, guests.built = dir, core.New(), map[string]wasmhost.Guest{}
+		engine, err := core.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		guests.dir, guests.engine, guests.built = dir, engine, map[string]wasmhost.Guest{}
 	}
 	out := filepath.Join(guests.dir, name+".wasm")
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "./"+name)

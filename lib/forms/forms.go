@@ -55,12 +55,12 @@ func Built() Formats {
 		},
 		{
 			Implementation: Core, Header: []byte{0, 'a', 's', 'm', 1, 0, 0, 0},
-			Info: core.New().Info(),
+			Info: core.Info(),
 			Check: func(wasm []byte, kind wasmhost.Kind) error {
 				_, err := core.Check(wasm, kind)
 				return err
 			},
-			Engine: sync.OnceValues(func() (wasmhost.Engine, error) { return core.New(), nil }),
+			Engine: sync.OnceValues(func() (wasmhost.Engine, error) { return core.New() }),
 		},
 	}
 }

@@ -1,6 +1,9 @@
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,10 +71,16 @@ func within(dir, path string) bool {
 // the engine's fingerprint (ART-127).
 func FormName(sha256, fingerprint string) string { return sha256 + "-" + fingerprint + formSuffix }
 
-// Load returns the verified bytes of a form and their hash (ART-128). It refreshes
-// the form's time of use. Whatever lies under the form's name and may not be
-// loaded is removed.
-func (c *Compiled) Load(sha256, fingerprint string) (form []byte, formSHA256 string, ok bool) {
+// Open returns a form, open at its start for who loads it and closes it, and the
+// hash of its contents, which were read through once to verify them and are not
+// kept in memory (ART-128). It refreshes the form's time of use. Whatever lies
+// under the form's name and may not be loaded is removed.
+//
+// What was verified is the open file, so nothing that happens to its name matters.
+// A write into it in place would matter, to whoever maps it even later than this:
+// only this user can, by the file's owner and mode, and Save never does, it
+// replaces the file.
+func (c *Compiled) Open(sha256, fingerprint string) (form *os.File, formSHA256 string, ok bool) {
 	if c == nil || !formNameable(sha256, fingerprint) {
 		return nil, "", false
 	}
@@ -81,21 +90,35 @@ func (c *Compiled) Load(sha256, fingerprint string) (form []byte, formSHA256 str
 	}
 	defer dir.Close()
 	name := FormName(sha256, fingerprint)
-	form, ok = readOwned(dir, name, maxForm)
+	form, _, ok = openOwned(dir, name, maxForm)
 	if !ok {
 		removeForm(dir, name)
 		return nil, "", false
 	}
 	recorded, ok := readOwned(dir, hashName(name), 4096)
-	formSHA256 = artifact.Hash(form)
-	if !ok || strings.TrimSpace(string(recorded)) != formSHA256 {
+	formSHA256, err = hashOf(form)
+	if err != nil || !ok || strings.TrimSpace(string(recorded)) != formSHA256 {
 		// A writer may be between its two renames; its hash then follows, and the
 		// form is written again otherwise.
+		form.Close()
 		removeForm(dir, name)
 		return nil, "", false
 	}
 	_ = dir.Touch(name)
 	return form, formSHA256, true
+}
+
+// hashOf reads a file through and goes back to its start.
+func hashOf(f *os.File) (string, error) {
+	h := sha256.New()
+	// Hidden from io.Copy, which would otherwise try to let the kernel copy.
+	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 128<<10)); err != nil {
+		return "", err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // Save stores a form and returns the hash of its bytes and whether it is stored
@@ -186,28 +209,31 @@ func isFormName(name string) bool {
 	return ok && strings.HasSuffix(name, formSuffix) && formNameable(sha256, fingerprint)
 }
 
-// readOwned reads a regular file of this user that nobody else may write.
-func readOwned(dir *workfs.Root, name string, limit int64) ([]byte, bool) {
+// openOwned opens a regular file of this user that nobody else may write.
+func openOwned(dir *workfs.Root, name string, limit int64) (f *os.File, size int64, ok bool) {
 	f, err := dir.Open(name)
 	if err != nil {
+		return nil, 0, false
+	}
+	fi, err := f.Stat()
+	if err == nil && fi.Size() <= limit {
+		st, known := fi.Sys().(*syscall.Stat_t)
+		if known && int(st.Uid) == os.Geteuid() && fi.Mode().Perm()&0o022 == 0 && st.Nlink == 1 {
+			return f, fi.Size(), true
+		}
+	}
+	f.Close()
+	return nil, 0, false
+}
+
+// readOwned reads what openOwned opens.
+func readOwned(dir *workfs.Root, name string, limit int64) ([]byte, bool) {
+	f, size, ok := openOwned(dir, name, limit)
+	if !ok {
 		return nil, false
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil || fi.Size() > limit {
-		return nil, false
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok || int(st.Uid) != os.Geteuid() || fi.Mode().Perm()&0o022 != 0 || st.Nlink != 1 {
-		return nil, false
-	}
-	data := make([]byte, fi.Size())
-	for n := 0; n < len(data); {
-		m, err := f.Read(data[n:])
-		if err != nil {
-			return nil, false
-		}
-		n += m
-	}
-	return data, true
+	data := make([]byte, size)
+	_, err := io.ReadFull(f, data)
+	return data, err == nil
 }

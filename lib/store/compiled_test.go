@@ -1,6 +1,7 @@
 package store
 
 import (
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func compiled(t *testing.T) (*Compiled, string) {
 // ART-126, ART-127, ART-128, ART-129
 func TestCompiledForms(t *testing.T) {
 	c, dir := compiled(t)
-	if _, _, ok := c.Load(sha1, print1); ok {
+	if _, _, ok := load(c, sha1, print1); ok {
 		t.Error("something out of nothing")
 	}
 	if _, err := os.Stat(dir); err == nil {
@@ -45,7 +46,7 @@ func TestCompiledForms(t *testing.T) {
 		}
 	}
 	os.Chtimes(name+".cwasm", time.Unix(1000, 0), time.Unix(1000, 0))
-	got, gotHash, ok := c.Load(sha1, print1)
+	got, gotHash, ok := load(c, sha1, print1)
 	if !ok || string(got) != string(form) || gotHash != hash {
 		t.Error("not loaded")
 	}
@@ -53,7 +54,7 @@ func TestCompiledForms(t *testing.T) {
 		t.Error("its time of use was not refreshed")
 	}
 	for _, other := range [][2]string{{strings.Repeat("2", 64), print1}, {sha1, "other"}, {"../" + sha1[3:], print1}, {sha1, "../x"}, {sha1, ""}} {
-		if _, _, ok := c.Load(other[0], other[1]); ok {
+		if _, _, ok := load(c, other[0], other[1]); ok {
 			t.Errorf("loaded for %q", other)
 		}
 		if strings.Contains(other[0]+other[1], "/") || other[1] == "" {
@@ -107,21 +108,21 @@ func TestForeignForms(t *testing.T) {
 			if _, err := os.Lstat(form); err != nil {
 				t.Error("listing removed it")
 			}
-			if _, _, ok := c.Load(sha1, print1); ok {
+			if _, _, ok := load(c, sha1, print1); ok {
 				t.Fatal("loaded")
 			}
 			if _, err := os.Lstat(form); err == nil {
 				t.Error("it is still there")
 			}
 			c.Save(sha1, print1, []byte("native code"))
-			if got, _, ok := c.Load(sha1, print1); !ok || string(got) != "native code" {
+			if got, _, ok := load(c, sha1, print1); !ok || string(got) != "native code" {
 				t.Error("not usable afterwards")
 			}
 		})
 	}
 }
 
-// ART-128: saving over something odd needs no Load before it.
+// ART-128: saving over something odd needs no Open before it.
 func TestSavingOverOddities(t *testing.T) {
 	c, dir := compiled(t)
 	c.Save(sha1, print1, []byte("a"))
@@ -131,7 +132,7 @@ func TestSavingOverOddities(t *testing.T) {
 	if _, ok := c.Save(sha1, print1, []byte("b")); !ok {
 		t.Error("not saved")
 	}
-	if got, _, ok := c.Load(sha1, print1); !ok || string(got) != "b" {
+	if got, _, ok := load(c, sha1, print1); !ok || string(got) != "b" {
 		t.Error("not loaded")
 	}
 }
@@ -144,7 +145,7 @@ func TestUnusableDirectory(t *testing.T) {
 	if _, ok := c.Save(sha1, print1, []byte("x")); ok {
 		t.Error("saved through a link")
 	}
-	if _, _, ok := c.Load(sha1, print1); ok {
+	if _, _, ok := load(c, sha1, print1); ok {
 		t.Error("loaded through a link")
 	}
 	c.Prune(time.Now())
@@ -176,7 +177,7 @@ func TestHomeInTheWorkFolder(t *testing.T) {
 		}
 		if got == nil {
 			got.Save(sha1, print1, []byte("x"))
-			got.Load(sha1, print1)
+			load(got, sha1, print1)
 			got.Prune(time.Now())
 			got.Discard(sha1, print1)
 			if _, err := os.Stat(c.home + "/compiled"); err == nil {
@@ -250,4 +251,15 @@ func TestForms(t *testing.T) {
 	if l, _ := os.ReadDir(dir); len(l) != 0 {
 		t.Errorf("left: %v", l)
 	}
+}
+
+// load opens a form and reads it.
+func load(c *Compiled, sha256, fingerprint string) ([]byte, string, bool) {
+	f, sum, ok := c.Open(sha256, fingerprint)
+	if !ok {
+		return nil, sum, false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	return data, sum, err == nil
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
 
@@ -55,17 +54,29 @@ func (c *Compiled) Forms(budget int64) ([]FormState, error) {
 			f.Broken = "no hash is recorded for it"
 		case e.Size <= budget:
 			budget -= e.Size
-			form, ok := readOwned(dir, e.Name, maxForm)
-			if !ok {
-				f.Broken = "it can not be read, or has a second name"
-			} else if artifact.Hash(form) != strings.TrimSpace(string(recorded)) {
-				f.Broken = "its bytes do not have the recorded hash"
-			}
+			f.Broken = broken(dir, e.Name, strings.TrimSpace(string(recorded)))
 		}
 		out = append(out, f)
 	}
 	slices.SortFunc(out, func(a, b FormState) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// broken says what is wrong with the form's bytes, "" when they have the hash.
+func broken(dir *workfs.Root, name, hash string) string {
+	const unread = "it can not be read, or has a second name"
+	form, _, ok := openOwned(dir, name, maxForm)
+	if !ok {
+		return unread
+	}
+	defer form.Close()
+	switch got, err := hashOf(form); {
+	case err != nil:
+		return unread
+	case got != hash:
+		return "its bytes do not have the recorded hash"
+	}
+	return ""
 }
 
 // Drop removes a form that Forms listed, with what belongs to it.

@@ -8,7 +8,7 @@ import (
 	"github.com/mur-capsules/mur/lib/workfs"
 )
 
-// Recorded reports whether a form is there that Load may hand out, and the hash
+// Recorded reports whether a form is there that Open may hand out, and the hash
 // recorded for it, without reading the form's bytes: mur-stage, which runs no
 // code, names the form and mur-launch verifies it when it loads it (ART-134). It
 // refreshes the form's time of use.

@@ -17,7 +17,7 @@ const (
 	BadExport  LoadReason = "export"  // lacks the export of its kind, or another version (E-RUN-001)
 	BadImport  LoadReason = "import"  // imports what its kind is not served (E-RUN-002)
 	NoCompile  LoadReason = "compile" // the engine refuses it (E-RUN-001)
-	NoEngine   LoadReason = "engine"  // this build has no engine for the format (E-RUN-105)
+	NoEngine   LoadReason = "engine"  // this build has no engine for the format, or it does not start (E-RUN-105)
 	BadVersion LoadReason = "version" // imports or exports a murmur interface at a version not served (WIT-2)
 )
 
@@ -45,6 +45,9 @@ func (e *LoadError) Error() string {
 		s = "does not compile"
 	case NoEngine:
 		s = "is a component, and this build has no component engine; core modules still run"
+		if e.Err != nil {
+			s = "can not run here"
+		}
 	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()

@@ -35,6 +35,9 @@ func Refusal(what string, kind Kind, err error) error {
 	}
 	switch le.Reason {
 	case NoEngine:
+		if le.Err != nil {
+			break // it says what is missing
+		}
 		e.Hint("use a build with cgo on linux or darwin, or build the guest as a core module; core modules still run")
 	case BadVersion:
 		e.Name("served", le.Served).Hint("rebuild the guest against %s", le.Served)

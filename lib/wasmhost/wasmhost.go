@@ -3,9 +3,9 @@
 // grants it, and ends within the call's limits.
 //
 // Two engines stand behind the interfaces here: wasmhost/component runs
-// components on wasmtime, wasmhost/core runs core modules on wazero. A caller
-// can not tell them apart by results, errors or codes (WIT-65). Package
-// wasmhost itself runs nothing and imports no engine.
+// components, wasmhost/core runs core modules. A caller can not tell them apart by
+// results, errors or codes (WIT-65). Package wasmhost itself runs nothing and
+// imports no engine.
 package wasmhost
 
 import (
@@ -42,10 +42,11 @@ type Engine interface {
 	// Compile checks that wasm imports and exports what kind allows and
 	// compiles it. The error is a *LoadError.
 	Compile(ctx context.Context, wasm []byte, kind Kind) (Guest, error)
-	// Load makes a guest from a form that Guest.Form returned on an engine with
-	// the same fingerprint. The caller has verified the form's bytes: they are
-	// native code and are trusted.
-	Load(ctx context.Context, form []byte, kind Kind) (Guest, error)
+	// Load makes a guest from a file, open at its start, that holds a form which
+	// Guest.Form returned on an engine with the same fingerprint. The caller has
+	// verified the contents: they are native code and are trusted. The engine may
+	// map the file: it may be closed after Load and be replaced, not written to.
+	Load(ctx context.Context, form *os.File, kind Kind) (Guest, error)
 	Close() error
 }
 

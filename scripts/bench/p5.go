@@ -65,7 +65,8 @@ func warmPipeline(ctx context.Context, w *workshop) ([]Row, error) {
 type bareExample struct {
 	core      wasmhost.Engine
 	component wasmhost.Engine
-	forms     map[string][]byte
+	dir       string
+	forms     map[string]string // their paths in dir
 	skill     string
 	work      *os.Root
 }
@@ -75,7 +76,14 @@ func newBareExample(ctx context.Context, dir, work string) (*bareExample, error)
 	if err != nil {
 		return nil, err
 	}
-	b := &bareExample{core: core.New(), component: c, forms: map[string][]byte{}}
+	cores, err := core.New()
+	if err != nil {
+		return nil, err
+	}
+	b := &bareExample{core: cores, component: c, forms: map[string]string{}}
+	if b.dir, err = os.MkdirTemp("", "mur-bench-forms-"); err != nil {
+		return nil, err
+	}
 	for name, g := range map[string]struct {
 		path   string
 		engine wasmhost.Engine
@@ -93,7 +101,12 @@ func newBareExample(ctx context.Context, dir, work string) (*bareExample, error)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if b.forms[name], err = guest.Form(); err != nil {
+		form, err := guest.Form()
+		if err != nil {
+			return nil, err
+		}
+		b.forms[name] = filepath.Join(b.dir, name)
+		if err := os.WriteFile(b.forms[name], form, 0o600); err != nil {
 			return nil, err
 		}
 		_ = guest.Close()
@@ -132,14 +145,14 @@ func (b *bareExample) run(ctx context.Context) error {
 		if name == "todo-scan" {
 			e = b.component
 		}
-		g, err := e.Load(ctx, form, wasmhost.Tool)
+		g, err := load(ctx, e, form, wasmhost.Tool)
 		if err != nil {
 			return wasmhost.ToolResult{}, err
 		}
 		defer g.Close()
 		return g.RunTool(ctx, &wasmhost.Instance{Name: name, Dirs: dirs}, in)
 	}
-	g, err := b.core.Load(ctx, b.forms["capsule"], wasmhost.Capsule)
+	g, err := load(ctx, b.core, b.forms["capsule"], wasmhost.Capsule)
 	if err != nil {
 		return err
 	}
@@ -147,7 +160,17 @@ func (b *bareExample) run(ctx context.Context) error {
 	return g.RunCapsule(ctx, &wasmhost.Instance{Name: "repo-report", Dirs: dirs, Stdout: io.Discard, Stderr: io.Discard, Imports: wasmhost.Imports{Invoke: invoke}})
 }
 
+func load(ctx context.Context, e wasmhost.Engine, path string, kind wasmhost.Kind) (wasmhost.Guest, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return e.Load(ctx, f, kind)
+}
+
 func (b *bareExample) close() {
+	_ = os.RemoveAll(b.dir)
 	_ = b.core.Close()
 	_ = b.component.Close()
 	_ = b.work.Close()

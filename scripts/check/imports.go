@@ -59,7 +59,10 @@ var rooms = map[string][]string{
 	"trace/tracegen":          {"trace", "ids", "workfs"}, // for tests and benchmarks
 	"wasmhost":                {"diag", "policy"},
 	"wasmhost/outbound":       {"wasmhost", "policy"},
-	"wasmhost/core":           {"wasmhost", "wasmhost/outbound"},
+	"wasmhost/core":           {"wasmhost", "wasmhost/outbound", "wasmhost/core/onwazero", "wasmhost/core/runner", "wasmhost/core/sections"},
+	"wasmhost/core/onwazero":  {"wasmhost", "wasmhost/core/runner", "wasmhost/core/sections"},
+	"wasmhost/core/runner":    {"wasmhost", "wasmhost/core/sections"},
+	"wasmhost/core/sections":  {},
 	"wasmhost/component":      {"wasmhost", "wasmhost/component/wasi", "wasmhost/wasmtime"},
 	"wasmhost/component/wasi": {"wasmhost", "wasmhost/wasmtime"},
 	"wasmhost/wasmtime":       {},

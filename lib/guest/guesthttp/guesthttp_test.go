@@ -38,7 +38,12 @@ func compile(t *testing.T) wasmhost.Guest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := core.New().Compile(t.Context(), wasm, wasmhost.Tool)
+	engine, err := core.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() })
+	g, err := engine.Compile(t.Context(), wasm, wasmhost.Tool)
 	if err != nil {
 		t.Fatal(err)
 	}

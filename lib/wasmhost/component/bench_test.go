@@ -84,7 +84,7 @@ func BenchmarkLoad(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		g, err := engine.Load(context.Background(), form, wasmhost.Tool)
+		g, err := engine.Load(context.Background(), formFile(b, form), wasmhost.Tool)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
@@ -153,13 +154,13 @@ func (e *Engine) compile(ctx context.Context, wasm []byte) (*wasmtime.Component,
 	}
 }
 
-// Load makes a guest from a form of Guest.Form, whose bytes the caller has
-// verified: they are native code.
-func (e *Engine) Load(ctx context.Context, form []byte, kind wasmhost.Kind) (wasmhost.Guest, error) {
+// Load makes a guest from a file with a form of Guest.Form, which the caller has
+// verified: it is native code, and is mapped.
+func (e *Engine) Load(ctx context.Context, form *os.File, kind wasmhost.Kind) (wasmhost.Guest, error) {
 	if ctx.Err() != nil {
 		return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile, Err: context.Cause(ctx)}
 	}
-	c, err := e.wt.Deserialize(form)
+	c, err := e.wt.Load(form)
 	if err != nil {
 		return nil, &wasmhost.LoadError{Reason: wasmhost.BadFormat, Err: err}
 	}

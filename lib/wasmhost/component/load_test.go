@@ -88,7 +88,7 @@ func TestWrapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := engine.Load(context.Background(), form, wasmhost.Tool)
+	h, err := engine.Load(context.Background(), formFile(t, form), wasmhost.Tool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := engine.Load(context.Background(), form, wasmhost.Driver)
+	h, err := engine.Load(context.Background(), formFile(t, form), wasmhost.Driver)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,11 +147,11 @@ func TestForms(t *testing.T) {
 		t.Error(err)
 	}
 	var le *wasmhost.LoadError
-	if _, err := engine.Load(context.Background(), form, wasmhost.Capsule); !errors.As(err, &le) || le.Reason != wasmhost.BadExport {
+	if _, err := engine.Load(context.Background(), formFile(t, form), wasmhost.Capsule); !errors.As(err, &le) || le.Reason != wasmhost.BadExport {
 		t.Error(err)
 	}
 	for _, n := range []int{0, 10, len(form) / 2, len(form) - 1} {
-		if _, err := engine.Load(context.Background(), form[:n], wasmhost.Tool); !errors.As(err, &le) {
+		if _, err := engine.Load(context.Background(), formFile(t, form[:n]), wasmhost.Tool); !errors.As(err, &le) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}

@@ -5,6 +5,7 @@ package component
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
@@ -51,3 +52,18 @@ func compile(t testing.TB, wasm []byte, kind wasmhost.Kind) wasmhost.Guest {
 }
 
 func ptr(s string) *string { return &s }
+
+// formFile is a file that holds a compiled form.
+func formFile(t testing.TB, form []byte) *os.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "form")
+	if err := os.WriteFile(path, form, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}

@@ -282,7 +282,7 @@ func TestDriver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := h.engine.Load(context.Background(), form, wasmhost.Driver)
+		g, err := h.engine.Load(context.Background(), formFile(t, form), wasmhost.Driver)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +311,7 @@ func TestForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := h.engine.Load(context.Background(), form, wasmhost.Tool)
+		g, err := h.engine.Load(context.Background(), formFile(t, form), wasmhost.Tool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,7 +321,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		var le *wasmhost.LoadError
-		if _, err := h.engine.Load(context.Background(), form[:len(form)/2], wasmhost.Tool); !errors.As(err, &le) {
+		if _, err := h.engine.Load(context.Background(), formFile(t, form[:len(form)/2]), wasmhost.Tool); !errors.As(err, &le) {
 			t.Errorf("half a form: %v", err)
 		}
 	})
@@ -381,7 +381,7 @@ func BenchmarkLoad(b *testing.B) {
 		}
 		b.Run(h.name, func(b *testing.B) {
 			for b.Loop() {
-				g, err := h.engine.Load(context.Background(), form, wasmhost.Tool)
+				g, err := h.engine.Load(context.Background(), formFile(b, form), wasmhost.Tool)
 				if err != nil {
 					b.Fatal(err)
 				}

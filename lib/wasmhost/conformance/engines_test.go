@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -33,7 +34,11 @@ func TestMain(m *testing.M) {
 }
 
 func setUp(m *testing.M) (int, error) {
-	hosts = append(hosts, &host{name: "core", engine: core.New()})
+	engine, err := core.New()
+	if err != nil {
+		return 0, err
+	}
+	hosts = append(hosts, &host{name: "core", engine: engine})
 	comp, err := component.New()
 	var le *wasmhost.LoadError
 	switch {
@@ -124,4 +129,19 @@ func folder(t testing.TB, name string) (string, wasmhost.Dir) {
 	}
 	t.Cleanup(func() { root.Close() })
 	return dir, wasmhost.Dir{Guest: name, Root: root}
+}
+
+// formFile is a file that holds a compiled form.
+func formFile(t testing.TB, form []byte) *os.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "form")
+	if err := os.WriteFile(path, form, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
 }

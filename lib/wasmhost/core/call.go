@@ -4,28 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"strings"
 	"time"
 
-	"github.com/tetratelabs/wazero/sys"
-
 	"github.com/mur-capsules/mur/lib/wasmhost"
-)
-
-// Manifest keys a LimitReached fault names (MAN-130 to MAN-132).
-const (
-	keyMemory = "limits.memory_bytes"
-	keyTable  = "limits.table_elements"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/onwazero"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/runner"
 )
 
 // call is the state of one call of a guest: what its host functions may use and
 // what they left behind. One goroutine uses it at a time.
 type call struct {
-	ctx  context.Context // ends with the deadline
-	kind wasmhost.Kind
-	in   *wasmhost.Instance
-	mem  *linearMemory
+	ctx    context.Context // ends with the deadline
+	kind   wasmhost.Kind
+	in     *wasmhost.Instance
+	limits wasmhost.Limits // without zeros
+	inst   runner.Instance
+
+	op    string
+	std   stdio
+	files openFiles
 
 	slot     []byte
 	handles  map[int32]*httpHandle
@@ -38,9 +35,7 @@ type call struct {
 	fault  *wasmhost.Fault // why a host function ended the guest
 }
 
-type callKey struct{}
-
-func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+func callOf(ctx context.Context) *call { return onwazero.HostOf(ctx).(*call) }
 
 // errEnded unwinds a guest that a host function ends; the reason is in
 // call.fault, call.exited or the context.
@@ -54,20 +49,22 @@ func (c *call) end(f *wasmhost.Fault) {
 	panic(errEnded)
 }
 
+// note keeps what a host function panicked with, unless it is the way to end the
+// guest.
+func (c *call) note(r any) {
+	if err, ok := r.(error); ok && errors.Is(err, errEnded) || c.fault != nil {
+		return
+	}
+	c.fault = &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: fmt.Errorf("panic: %v", r)}
+}
+
 // guard turns a panic of a host function into a fault and ends the guest. It is
 // deferred around every host function and every writer of the caller's.
 func (c *call) guard() {
-	r := recover()
-	if r == nil {
-		return
+	if r := recover(); r != nil {
+		c.note(r)
+		onwazero.End()
 	}
-	if err, ok := r.(error); !ok || !errors.Is(err, errEnded) {
-		if c.fault == nil {
-			c.fault = &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: fmt.Errorf("panic: %v", r)}
-		}
-		panic(errEnded)
-	}
-	panic(r)
 }
 
 // withDeadline bounds one phase of a call; a zero deadline is the default one.
@@ -85,6 +82,10 @@ var errDeadline = errors.New("the deadline passed")
 // outcome says how a phase ended: nil when the guest returned, or exited with
 // status 0. The order is that of the package comment.
 func (c *call) outcome(ctx context.Context, err error) *wasmhost.Fault {
+	var f *wasmhost.Fault
+	if !errors.As(err, &f) {
+		f = &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: err}
+	}
 	switch {
 	case c.fault != nil:
 		return c.blame(c.fault)
@@ -100,38 +101,22 @@ func (c *call) outcome(ctx context.Context, err error) *wasmhost.Fault {
 			return c.blame(&wasmhost.Fault{Cause: wasmhost.DeadlinePassed})
 		}
 		return &wasmhost.Fault{Cause: wasmhost.Canceled, Err: cause}
+	case f.Cause == wasmhost.LimitReached && f.Limit == runner.Table:
+		return &wasmhost.Fault{Cause: f.Cause, Limit: f.Limit,
+			Err: fmt.Errorf("it starts with a table of more than %d elements", c.limits.TableElements)}
 	}
-	var re runtime.Error
-	if errors.As(err, &re) { // a panic in wazero's own functions
-		return &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: re}
-	}
-	return c.blame(&wasmhost.Fault{Cause: wasmhost.Trapped, Err: trapText(err)})
+	return c.blame(f)
 }
 
 // blame replaces the way a guest failed by the growth it was refused (CON-263).
 func (c *call) blame(f *wasmhost.Fault) *wasmhost.Fault {
 	switch f.Cause {
-	case wasmhost.HostPanic, wasmhost.Canceled, wasmhost.LimitReached:
+	case wasmhost.HostPanic, wasmhost.Canceled:
 		return f
 	}
-	if c.mem.refused {
-		return c.memoryFault()
+	if c.inst.Refused() {
+		return &wasmhost.Fault{Cause: wasmhost.LimitReached, Limit: runner.Memory,
+			Err: fmt.Errorf("it asked for more than %d bytes of memory", c.limits.MemoryBytes)}
 	}
 	return f
-}
-
-func (c *call) memoryFault() *wasmhost.Fault {
-	return &wasmhost.Fault{Cause: wasmhost.LimitReached, Limit: keyMemory,
-		Err: fmt.Errorf("it asked for more than %d bytes of memory", c.mem.limit)}
-}
-
-// trapText keeps the line that names the trap and drops wazero's stack trace.
-func trapText(err error) error {
-	var ee *sys.ExitError
-	if errors.As(err, &ee) {
-		// Closed by something else than proc_exit or the context.
-		return fmt.Errorf("the instance was closed")
-	}
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return errors.New(strings.TrimPrefix(line, "wasm error: "))
 }

@@ -4,119 +4,80 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	"os"
+	"slices"
 	"sync"
 
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
-
 	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/runner"
 )
 
-// Engine compiles core modules. It is safe for concurrent use; Close may come
-// before or after the Close of its guests.
-type Engine struct{ info wasmhost.EngineInfo }
+// Engine compiles core modules. It is safe for concurrent use; Close comes after
+// the Close of its guests.
+type Engine struct{ runner runner.Engine }
 
-// New makes an engine.
-func New() *Engine { return &Engine{info: engineInfo()} }
-
-// Info identifies wazero and the code it generates here.
-func (e *Engine) Info() wasmhost.EngineInfo { return e.info }
-
-// Close releases the engine; guests stay usable until they are closed.
-func (e *Engine) Close() error { return nil }
-
-// Compile checks and compiles wasm (see wasmhost.Engine). Where the platform
-// can not run generated code, wazero's interpreter runs the guest instead.
-func (e *Engine) Compile(ctx context.Context, wasm []byte, kind wasmhost.Kind) (wasmhost.Guest, error) {
-	return e.build(ctx, wasm, kind, nil)
-}
-
-// Load makes a guest from a form (see wasmhost.Engine). A form of another
-// fingerprint, or one that wazero does not take as it is, is refused.
-func (e *Engine) Load(ctx context.Context, form []byte, kind wasmhost.Kind) (wasmhost.Guest, error) {
-	f, err := unpackForm(form)
+// NewOn makes an engine of start's, which is given the host functions to serve.
+func NewOn(start func([]runner.Func) (runner.Engine, error)) (*Engine, error) {
+	r, err := start(funcs())
 	if err != nil {
-		return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile, Err: err}
+		return nil, &wasmhost.LoadError{Reason: wasmhost.NoEngine, Err: err}
 	}
-	if f.fingerprint != e.info.Fingerprint {
-		return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile,
-			Err: fmt.Errorf("the compiled form is for %s, this engine is %s", f.fingerprint, e.info.Fingerprint)}
-	}
-	return e.build(ctx, f.wasm, kind, f)
+	return &Engine{r}, nil
 }
 
-// runtimeConfig holds every setting that changes generated code; it is part of
-// the fingerprint through configText.
-func runtimeConfig(cache wazero.CompilationCache) wazero.RuntimeConfig {
-	return wazero.NewRuntimeConfig().
-		WithCoreFeatures(api.CoreFeaturesV2).
-		WithCloseOnContextDone(true). // checks in every loop and function
-		WithDebugInfoEnabled(false).
-		WithCompilationCache(cache)
-}
+// Info identifies the engine below and the code it generates here.
+func (e *Engine) Info() wasmhost.EngineInfo { return e.runner.Info() }
 
-const configText = "features=v2 close-on-context-done=1 debug-info=0"
+// Close releases the engine.
+func (e *Engine) Close() error { return e.runner.Close() }
 
-func (e *Engine) build(ctx context.Context, wasm []byte, kind wasmhost.Kind, f *form) (_ wasmhost.Guest, err error) {
-	m, shape, err := inspect(wasm, kind)
+// Compile checks and compiles wasm (see wasmhost.Engine).
+func (e *Engine) Compile(ctx context.Context, wasm []byte, kind wasmhost.Kind) (wasmhost.Guest, error) {
+	shape, err := Check(wasm, kind)
 	if err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile, Err: err}
-	}
-	dir, err := openCodeDir(f)
-	if err != nil && f != nil {
-		return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile, Err: err}
-	}
-	defer dir.remove()
-	cache, err := dir.cache()
+	p, err := e.runner.Compile(ctx, wasm)
 	if err != nil {
 		return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile, Err: err}
 	}
-	g := &Guest{
-		kind: kind, shape: shape, module: m,
-		cache: cache, runtime: wazero.NewRuntimeWithConfig(ctx, runtimeConfig(cache)),
+	return &Guest{kind: kind, shape: shape, program: p}, nil
+}
+
+// Load makes a guest from a form (see wasmhost.Engine). Only what passed the
+// checks has a form, so no more is looked at than what tells how to run it.
+func (e *Engine) Load(ctx context.Context, form *os.File, kind wasmhost.Kind) (wasmhost.Guest, error) {
+	if wasmhost.Export(kind) == "" {
+		return nil, unknownKind(kind)
 	}
-	defer func() {
-		if r := recover(); r != nil { // a defect of the compiler is the module's problem, not ours
-			err = &wasmhost.LoadError{Reason: wasmhost.NoCompile, Err: fmt.Errorf("the compiler failed: %v", r)}
-		}
-		if err != nil {
-			g.release()
-		}
-	}()
-	if err := instantiateHost(ctx, g.runtime); err != nil {
+	p, err := e.runner.Load(ctx, form)
+	if err != nil {
 		return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile, Err: err}
 	}
-	cctx := experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
-	if g.compiled, err = g.runtime.CompileModule(cctx, wasm); err != nil {
-		return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile, Err: err}
+	g := &Guest{kind: kind, program: p}
+	exports := p.Exports()
+	switch {
+	case slices.Contains(exports, exportStart):
+		g.shape = Command
+	case slices.Contains(exports, exportHandle):
+		g.shape = Reactor
+	default:
+		_ = p.Close()
+		return nil, &wasmhost.LoadError{Reason: wasmhost.BadFormat, Err: errors.New("it is the compiled form of something else")}
 	}
-	if f != nil {
-		if err := dir.unchanged(); err != nil {
-			return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile, Err: err}
-		}
-		g.formErr = errLoaded
-		return g, nil
-	}
-	g.form, g.formErr = dir.collect(e.info.Fingerprint, wasm)
 	return g, nil
+}
+
+func unknownKind(kind wasmhost.Kind) error {
+	return &wasmhost.LoadError{Reason: wasmhost.BadExport, Name: "what its kind asks for", Err: fmt.Errorf("kind %q is unknown", kind)}
 }
 
 // Guest is a compiled core module (see wasmhost.Guest). Close waits for the
 // calls under way.
 type Guest struct {
-	kind     wasmhost.Kind
-	shape    Shape
-	module   *module
-	runtime  wazero.Runtime
-	cache    wazero.CompilationCache
-	compiled wazero.CompiledModule
-	form     *form
-	formErr  error
+	kind    wasmhost.Kind
+	shape   Shape
+	program runner.Program
 
 	mu     sync.Mutex
 	closed bool
@@ -124,21 +85,10 @@ type Guest struct {
 }
 
 // Interface is the component interface the guest stands for.
-func (g *Guest) Interface() string { return interfaceOf(g.kind) }
+func (g *Guest) Interface() string { return wasmhost.Export(g.kind) }
 
-// Shape tells a command from a reactor.
-func (g *Guest) Shape() Shape { return g.shape }
-
-// Form returns the module and its native code as one byte string. It fails when
-// the code was never written down (wazero interprets the guest here, or there
-// is no temporary directory) and for a guest made by Load, whose caller has the
-// form and which does not keep a second copy of it.
-func (g *Guest) Form() ([]byte, error) {
-	if g.formErr != nil {
-		return nil, g.formErr
-	}
-	return g.form.pack(), nil
-}
+// Form returns the compiled form.
+func (g *Guest) Form() ([]byte, error) { return g.program.Form() }
 
 // Close frees the code once no call uses it.
 func (g *Guest) Close() error {
@@ -150,12 +100,7 @@ func (g *Guest) Close() error {
 	if was {
 		return nil
 	}
-	return g.release()
-}
-
-func (g *Guest) release() error {
-	ctx := context.Background() // freeing does not wait
-	return errors.Join(g.runtime.Close(ctx), g.cache.Close(ctx))
+	return g.program.Close()
 }
 
 var errClosed = errors.New("the guest is closed")

@@ -46,7 +46,15 @@ func buildGo(pkg string, flags ...string) ([]byte, error) {
 	return os.ReadFile(out)
 }
 
-var engine = core.New()
+var engine = newEngine()
+
+func newEngine() *core.Engine {
+	e, err := core.New()
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
 
 var compiled = map[wasmhost.Kind]func() (wasmhost.Guest, error){}
 
@@ -57,7 +65,16 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			return engine.Load(context.Background(), form, kind)
+			path := filepath.Join(testDir, string(kind))
+			if err := os.WriteFile(path, form, 0o600); err != nil {
+				return nil, err
+			}
+			f, err := os.Open(path)
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			return engine.Load(context.Background(), f, kind)
 		})
 	}
 }
@@ -131,4 +148,19 @@ func workFolder(t testing.TB) (string, wasmhost.Dir) {
 	}
 	t.Cleanup(func() { root.Close() })
 	return dir, wasmhost.Dir{Guest: ".", Root: root}
+}
+
+// formFile is a file that holds a compiled form.
+func formFile(t testing.TB, form []byte) *os.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "form")
+	if err := os.WriteFile(path, form, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
 }

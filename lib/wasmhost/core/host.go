@@ -9,10 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-
 	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/runner"
 )
 
 // Results of murmur:core functions (WIT section 5).
@@ -31,7 +29,7 @@ const (
 
 // hostFuncs are the functions of murmur:core@0.1.0. Each takes the call, the
 // guest's memory and its arguments, and returns a result code.
-var hostFuncs = map[string]func(c *call, m api.Memory, a []uint32) int32{
+var hostFuncs = map[string]func(c *call, m memory, a args) int32{
 	"slot_len":      slotLen,
 	"slot_read":     slotRead,
 	"http_open":     httpOpen,
@@ -44,46 +42,51 @@ var hostFuncs = map[string]func(c *call, m api.Memory, a []uint32) int32{
 	"respond":       respond,
 }
 
-// instantiateHost provides murmur:core and WASI in one runtime. The functions
-// find their call in the context the guest is called with.
-func instantiateHost(ctx context.Context, r wazero.Runtime) error {
-	b := r.NewHostModuleBuilder(Interface)
+// funcs are all host functions of core modules, each for the *call of its
+// instance.
+func funcs() []runner.Func {
+	var out []runner.Func
 	for name, f := range hostFuncs {
-		params := make([]api.ValueType, strings.Index(string(coreSignatures[name]), ":"))
-		for i := range params {
-			params[i] = api.ValueTypeI32
-		}
-		b.NewFunctionBuilder().
-			WithGoModuleFunction(hostFunc(f), params, []api.ValueType{api.ValueTypeI32}).
-			Export(name)
+		out = append(out, runner.Func{Module: Interface, Name: name, Type: coreSignatures[name], Call: hostFunc(f)})
 	}
-	if _, err := b.Instantiate(ctx); err != nil {
-		return err
-	}
-	return instantiateWASI(ctx, r)
+	return out
 }
 
-func hostFunc(f func(*call, api.Memory, []uint32) int32) api.GoModuleFunc {
-	return func(ctx context.Context, mod api.Module, stack []uint64) {
-		c := callOf(ctx)
-		defer c.guard()
-		var args [4]uint32
-		n := copyArgs(args[:], stack)
-		code := f(c, mod.Memory(), args[:n])
+func hostFunc(f func(*call, memory, args) int32) func(any, []byte, []uint64) bool {
+	return func(host any, mem []byte, words []uint64) (end bool) {
+		c := host.(*call)
+		defer func() {
+			if r := recover(); r != nil {
+				c.note(r)
+				end = true
+			}
+		}()
+		code := f(c, mem, words)
 		if c.ctx.Err() != nil {
-			panic(errEnded) // whatever the function says: the time is over
+			return true // whatever the function says: the time is over
 		}
-		stack[0] = uint64(uint32(code))
+		words[0] = uint64(uint32(code))
+		return false
 	}
 }
 
-func copyArgs(args []uint32, stack []uint64) int {
-	n := min(len(args), len(stack))
-	for i := range n {
-		args[i] = uint32(stack[i])
+// memory is what a guest has of it during one host call.
+type memory []byte
+
+// read is the range a guest named, not a copy; false when it lies outside.
+func (m memory) read(ptr, n uint32) ([]byte, bool) {
+	end := uint64(ptr) + uint64(n)
+	if end > uint64(len(m)) {
+		return nil, false
 	}
-	return n
+	return m[ptr:end:end], true
 }
+
+// args are the arguments of a host function, all of them 32 bits wide.
+type args []uint64
+
+func (a args) u32(i int) uint32 { return uint32(a[i]) }
+func (a args) i32(i int) int32  { return int32(uint32(a[i])) }
 
 // fail puts one line into the slot that says why, and returns code (WIT-38).
 func (c *call) fail(code int32, format string, args ...any) int32 {
@@ -125,8 +128,8 @@ func (c *call) failWith(err error) int32 {
 }
 
 // text copies a string argument out of guest memory.
-func text(m api.Memory, ptr, n uint32) (string, bool) {
-	b, ok := m.Read(ptr, n)
+func text(m memory, ptr, n uint32) (string, bool) {
+	b, ok := m.read(ptr, n)
 	if !ok || !utf8.Valid(b) {
 		return "", false
 	}
@@ -134,8 +137,8 @@ func text(m api.Memory, ptr, n uint32) (string, bool) {
 }
 
 // object reads a JSON argument; nothing at all stands for an empty object.
-func object(m api.Memory, ptr, n uint32, into any) error {
-	b, ok := m.Read(ptr, n)
+func object(m memory, ptr, n uint32, into any) error {
+	b, ok := m.read(ptr, n)
 	if !ok {
 		return errRange
 	}
@@ -153,10 +156,10 @@ func object(m api.Memory, ptr, n uint32, into any) error {
 
 var errRange = errors.New("a range lies outside memory")
 
-func slotLen(c *call, _ api.Memory, _ []uint32) int32 { return int32(len(c.slot)) }
+func slotLen(c *call, _ memory, _ args) int32 { return int32(len(c.slot)) }
 
-func slotRead(c *call, m api.Memory, a []uint32) int32 {
-	buf, ok := m.Read(a[0], a[1])
+func slotRead(c *call, m memory, a args) int32 {
+	buf, ok := m.read(a.u32(0), a.u32(1))
 	if !ok {
 		return c.fail(codeInvalid, "%v", errRange)
 	}
@@ -165,25 +168,25 @@ func slotRead(c *call, m api.Memory, a []uint32) int32 {
 	return int32(n)
 }
 
-func emitChunk(c *call, m api.Memory, a []uint32) int32 {
+func emitChunk(c *call, m memory, a args) int32 {
 	if c.kind != wasmhost.Tool && c.kind != wasmhost.Driver {
 		return c.fail(codeUnavailable, "only a tool or driver emits chunks")
 	}
-	s, ok := text(m, a[1], a[2])
-	if !ok || a[0] > uint32(wasmhost.ThinkingChunk) {
+	s, ok := text(m, a.u32(1), a.u32(2))
+	if !ok || a.u32(0) > uint32(wasmhost.ThinkingChunk) {
 		return c.fail(codeInvalid, "a chunk is kind 0 or 1 and UTF-8 text inside memory")
 	}
 	if c.in.Imports.EmitChunk != nil {
-		c.in.Imports.EmitChunk(wasmhost.ChunkKind(a[0]), s)
+		c.in.Imports.EmitChunk(wasmhost.ChunkKind(a.u32(0)), s)
 	}
 	return codeOK
 }
 
-func requestInput(c *call, m api.Memory, a []uint32) int32 {
+func requestInput(c *call, m memory, a args) int32 {
 	if c.kind != wasmhost.Tool || c.in.Imports.RequestInput == nil {
 		return c.fail(codeUnavailable, "nobody can be asked: the tool does not run inside a task that takes input")
 	}
-	prompt, ok := text(m, a[0], a[1])
+	prompt, ok := text(m, a.u32(0), a.u32(1))
 	if !ok {
 		return c.fail(codeInvalid, "a prompt is UTF-8 text inside memory")
 	}
@@ -195,16 +198,16 @@ func requestInput(c *call, m api.Memory, a []uint32) int32 {
 	return c.fillBytes([]byte(answer))
 }
 
-func invokeTool(c *call, m api.Memory, a []uint32) int32 {
+func invokeTool(c *call, m memory, a args) int32 {
 	if c.kind != wasmhost.Capsule || c.in.Imports.Invoke == nil {
 		return c.fail(codeUnavailable, "only a script capsule invokes tools")
 	}
-	name, ok := text(m, a[0], a[1])
+	name, ok := text(m, a.u32(0), a.u32(1))
 	if !ok {
 		return c.fail(codeInvalid, "a tool name is UTF-8 text inside memory")
 	}
 	var input wasmhost.ToolInput
-	if err := object(m, a[2], a[3], &input); err != nil {
+	if err := object(m, a.u32(2), a.u32(3), &input); err != nil {
 		return c.fail(codeInvalid, "%v", err)
 	}
 	res, err := c.in.Imports.Invoke(c.ctx, name, input)
@@ -217,11 +220,11 @@ func invokeTool(c *call, m api.Memory, a []uint32) int32 {
 	return c.fill(res)
 }
 
-func respond(c *call, m api.Memory, a []uint32) int32 {
+func respond(c *call, m memory, a args) int32 {
 	if !c.reactor {
 		return c.fail(codeUnavailable, "a command answers on its standard output")
 	}
-	b, ok := m.Read(a[0], a[1])
+	b, ok := m.read(a.u32(0), a.u32(1))
 	if !ok {
 		return c.fail(codeInvalid, "%v", errRange)
 	}

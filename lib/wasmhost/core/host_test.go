@@ -13,36 +13,35 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/tetratelabs/wazero/experimental/wazerotest"
-
 	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/sections"
 )
 
 // host calls host functions as a guest would, with arguments laid out in a
 // memory of one page.
 type host struct {
 	*call
-	mem *wazerotest.Memory
+	mem memory
 	end uint32 // of what is laid out
 }
 
 func newHost(kind wasmhost.Kind, in *wasmhost.Instance) *host {
 	return &host{
-		call: &call{ctx: context.Background(), kind: kind, in: in, mem: &linearMemory{}, handles: map[int32]*httpHandle{}},
-		mem:  wazerotest.NewFixedMemory(pageSize), end: 4096,
+		call: &call{ctx: context.Background(), kind: kind, in: in, handles: map[int32]*httpHandle{}},
+		mem:  make(memory, sections.PageSize), end: 4096,
 	}
 }
 
 // do calls a function; a string argument stands for its pointer and length.
-func (h *host) do(name string, args ...any) int32 {
-	var a []uint32
-	for _, arg := range args {
+func (h *host) do(name string, list ...any) int32 {
+	var a args
+	for _, arg := range list {
 		switch arg := arg.(type) {
 		case int:
-			a = append(a, uint32(arg))
+			a = append(a, uint64(uint32(arg)))
 		case string:
-			h.mem.WriteString(h.end, arg)
-			a = append(a, h.end, uint32(len(arg)))
+			copy(h.mem[h.end:], arg)
+			a = append(a, uint64(h.end), uint64(len(arg)))
 			h.end += uint32(len(arg))
 		}
 	}
@@ -64,10 +63,10 @@ func TestSlot(t *testing.T) {
 	if n := h.do("slot_read", 14, 100); n != 2 || h.do("slot_len") != 0 {
 		t.Errorf("slot_read of the rest: %d", n)
 	}
-	if got, _ := h.mem.Read(9, 8); string(got) != "\x00abcdef\x00" {
+	if got, _ := h.mem.read(9, 8); string(got) != "\x00abcdef\x00" {
 		t.Errorf("memory holds %q", got)
 	}
-	for _, bad := range [][2]int{{pageSize - 1, 2}, {-1, 1}, {-4, 8}, {0, pageSize + 1}} {
+	for _, bad := range [][2]int{{sections.PageSize - 1, 2}, {-1, 1}, {-4, 8}, {0, sections.PageSize + 1}} {
 		if n := h.do("slot_read", bad[0], bad[1]); n != codeInvalid || h.slotText() == "" {
 			t.Errorf("slot_read(%d, %d): %d %q", bad[0], bad[1], n, h.slot)
 		}
@@ -268,7 +267,7 @@ func TestHTTPReadAndHandles(t *testing.T) {
 			t.Errorf("read %d: %d, want %d", i, n, want)
 		}
 	}
-	if n := h.do("http_read", id, pageSize-1, 2); n != codeInvalid {
+	if n := h.do("http_read", id, sections.PageSize-1, 2); n != codeInvalid {
 		t.Errorf("outside memory: %d", n)
 	}
 	if n := h.do("http_close", id); n != 0 || !bodies[0].closed {

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tetratelabs/wazero/api"
-
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/outbound"
 )
@@ -127,9 +125,9 @@ func validHeader(name, value string) bool {
 	return true
 }
 
-func httpOpen(c *call, m api.Memory, a []uint32) int32 {
+func httpOpen(c *call, m memory, a args) int32 {
 	var q httpRequest
-	if err := object(m, a[0], a[1], &q); err != nil {
+	if err := object(m, a.u32(0), a.u32(1), &q); err != nil {
 		return c.fail(codeInvalid, "%v", err)
 	}
 	ctx, cancel := context.WithCancelCause(c.ctx)
@@ -195,12 +193,12 @@ func headOf(resp *http.Response) head {
 	return h
 }
 
-func httpRead(c *call, m api.Memory, a []uint32) int32 {
-	h, ok := c.handles[int32(a[0])]
+func httpRead(c *call, m memory, a args) int32 {
+	h, ok := c.handles[a.i32(0)]
 	if !ok {
-		return c.fail(codeNotFound, "handle %d is not open", int32(a[0]))
+		return c.fail(codeNotFound, "handle %d is not open", a.i32(0))
 	}
-	buf, ok := m.Read(a[1], a[2])
+	buf, ok := m.read(a.u32(1), a.u32(2))
 	if !ok || len(buf) == 0 {
 		return c.fail(codeInvalid, "the buffer is empty or outside memory")
 	}
@@ -225,12 +223,12 @@ func httpRead(c *call, m api.Memory, a []uint32) int32 {
 	}
 }
 
-func httpClose(c *call, _ api.Memory, a []uint32) int32 {
-	h, ok := c.handles[int32(a[0])]
+func httpClose(c *call, _ memory, a args) int32 {
+	h, ok := c.handles[a.i32(0)]
 	if !ok {
-		return c.fail(codeNotFound, "handle %d is not open", int32(a[0]))
+		return c.fail(codeNotFound, "handle %d is not open", a.i32(0))
 	}
-	delete(c.handles, int32(a[0]))
+	delete(c.handles, a.i32(0))
 	h.close()
 	return codeOK
 }

@@ -3,8 +3,6 @@ package core
 import (
 	"context"
 
-	"github.com/tetratelabs/wazero/api"
-
 	"github.com/mur-capsules/mur/lib/wasmhost"
 )
 
@@ -68,8 +66,8 @@ var operations = map[string]operation{
 	"conversation.read-messages": {kind: wasmhost.Hook},
 }
 
-func callOperation(c *call, m api.Memory, a []uint32) int32 {
-	name, ok := text(m, a[0], a[1])
+func callOperation(c *call, m memory, a args) int32 {
+	name, ok := text(m, a.u32(0), a.u32(1))
 	if !ok {
 		return c.fail(codeInvalid, "an operation is UTF-8 text inside memory")
 	}
@@ -88,7 +86,7 @@ func callOperation(c *call, m api.Memory, a []uint32) int32 {
 		return c.fail(codeUnavailable, "operation %s is not available to this %s here", name, c.kind)
 	}
 	var in opInput
-	if err := object(m, a[2], a[3], &in); err != nil {
+	if err := object(m, a.u32(2), a.u32(3), &in); err != nil {
 		return c.fail(codeInvalid, "%v", err)
 	}
 	out, err := op.run(c.ctx, c.in.Imports, in)

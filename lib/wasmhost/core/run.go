@@ -8,14 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
@@ -89,17 +86,8 @@ func (g *Guest) run(ctx context.Context, in *wasmhost.Instance, op string, input
 		return hostFault(err)
 	}
 	defer done()
-	limits := withDefaults(in.Limits)
-	if f := g.checkLimits(limits); f != nil {
-		return nil, f
-	}
-	mem, err := newLinearMemory(limits.MemoryBytes)
-	if err != nil {
-		return hostFault(err)
-	}
-	defer mem.release()
 	c := &call{
-		kind: g.kind, in: in, mem: mem, reactor: g.shape == Reactor,
+		kind: g.kind, in: in, limits: withDefaults(in.Limits), reactor: g.shape == Reactor,
 		handles: map[int32]*httpHandle{},
 	}
 	defer func() {
@@ -107,41 +95,37 @@ func (g *Guest) run(ctx context.Context, in *wasmhost.Instance, op string, input
 			h.close()
 		}
 	}()
-	std := streams(c)
-	files := &openFiles{}
-	defer files.closeAll()
-	config := moduleConfig(in, op, std, files)
+	c.op, c.std = op, streams(c)
+	defer c.files.closeAll()
+	if c.inst, err = g.program.New(c.limits, c); err != nil {
+		return hostFault(err)
+	}
+	defer c.inst.Close()
 
-	ictx, cancel := withDeadline(context.WithValue(ctx, callKey{}, c), limits.Deadline)
+	ictx, cancel := withDeadline(ctx, c.limits.Deadline)
 	defer cancel()
 	c.ctx = ictx
-	mod, err := g.runtime.InstantiateModule(experimental.WithMemoryAllocator(ictx, mem), g.compiled, config)
-	if mod != nil {
-		defer mod.Close(context.Background()) // closing does not wait
-	}
-	if err == nil {
-		boundTables(mod, limits.TableElements)
-		if c.reactor {
-			_, err = mod.ExportedFunction(exportInitialize).Call(ictx)
-		}
+	err = c.inst.Start(ictx)
+	if err == nil && c.reactor {
+		_, err = c.inst.Call(ictx, exportInitialize)
 	}
 	if f := c.outcome(ictx, err); f != nil || c.exited {
-		return c, c.withStderr(f, std)
+		return c, c.withStderr(f)
 	}
 
-	cctx, cancel := withDeadline(context.WithValue(ctx, callKey{}, c), limits.Deadline)
+	cctx, cancel := withDeadline(ctx, c.limits.Deadline)
 	defer cancel()
 	c.ctx = cctx
 	if c.reactor {
-		err = c.handle(cctx, mod, op, input)
+		err = c.handle(cctx, op, input)
 	} else {
-		_, err = mod.ExportedFunction(exportStart).Call(cctx)
+		_, err = c.inst.Call(cctx, exportStart)
 	}
-	return c, c.withStderr(c.outcome(cctx, err), std)
+	return c, c.withStderr(c.outcome(cctx, err))
 }
 
 // handle is one call of a reactor (WIT-55).
-func (c *call) handle(ctx context.Context, mod api.Module, op string, input []byte) error {
+func (c *call) handle(ctx context.Context, op string, input []byte) error {
 	request, err := json.Marshal(struct {
 		Op    string          `json:"op"`
 		Input json.RawMessage `json:"input"`
@@ -150,13 +134,13 @@ func (c *call) handle(ctx context.Context, mod api.Module, op string, input []by
 		return err
 	}
 	c.slot = request
-	ret, err := mod.ExportedFunction(exportHandle).Call(ctx)
+	ret, err := c.inst.Call(ctx, exportHandle)
 	if err != nil || c.exited {
 		return err
 	}
 	switch {
-	case int32(uint32(ret[0])) != 0:
-		c.fault = &wasmhost.Fault{Cause: wasmhost.BadOutput, Err: fmt.Errorf("murmur_handle returned %d", int32(uint32(ret[0])))}
+	case int32(uint32(ret)) != 0:
+		c.fault = &wasmhost.Fault{Cause: wasmhost.BadOutput, Err: fmt.Errorf("murmur_handle returned %d", int32(uint32(ret)))}
 	case c.response == nil:
 		c.fault = &wasmhost.Fault{Cause: wasmhost.BadOutput, Err: errors.New("respond was not called")}
 	}
@@ -165,12 +149,12 @@ func (c *call) handle(ctx context.Context, mod api.Module, op string, input []by
 
 // withStderr gives an exit its standard error (WIT-48). A reactor that leaves
 // through exit has not answered, whatever its status.
-func (c *call) withStderr(f *wasmhost.Fault, std stdio) *wasmhost.Fault {
+func (c *call) withStderr(f *wasmhost.Fault) *wasmhost.Fault {
 	if f == nil && c.exited && c.reactor {
 		f = c.blame(&wasmhost.Fault{Cause: wasmhost.BadOutput, Err: errors.New("the guest exited without an answer")})
 	}
 	if f != nil && f.Cause == wasmhost.Exited {
-		f.Stderr = strings.ToValidUTF8(string(std.err.tail), "\uFFFD")
+		f.Stderr = strings.ToValidUTF8(string(c.std.err.tail), "\uFFFD")
 	}
 	return f
 }
@@ -179,6 +163,9 @@ func withDefaults(l wasmhost.Limits) wasmhost.Limits {
 	d := wasmhost.DefaultLimits()
 	if l.MemoryBytes == 0 {
 		l.MemoryBytes = d.MemoryBytes
+	}
+	if l.Instances == 0 {
+		l.Instances = d.Instances
 	}
 	if l.TableElements == 0 {
 		l.TableElements = d.TableElements
@@ -189,43 +176,12 @@ func withDefaults(l wasmhost.Limits) wasmhost.Limits {
 	return l
 }
 
-// checkLimits refuses a module that starts beyond its limits; wazero has no
-// answer for that but a panic.
-func (g *Guest) checkLimits(l wasmhost.Limits) *wasmhost.Fault {
-	for _, m := range g.module.memories {
-		if m.min > l.MemoryBytes/pageSize {
-			return &wasmhost.Fault{Cause: wasmhost.LimitReached, Limit: keyMemory,
-				Err: fmt.Errorf("it starts with %d bytes of memory, more than %d", m.min*pageSize, l.MemoryBytes)}
-		}
-	}
-	for _, t := range g.module.tables {
-		if t.min > uint64(l.TableElements) {
-			return &wasmhost.Fault{Cause: wasmhost.LimitReached, Limit: keyTable,
-				Err: fmt.Errorf("it starts with a table of %d elements, more than %d", t.min, l.TableElements)}
-		}
-	}
-	return nil
-}
-
-// boundTables lowers the maximum of each table to limit. wazero has no setting
-// for that, but its instance has the maximum as exported fields of types it
-// does not name; a test fails when they are no longer there.
-func boundTables(mod api.Module, limit uint32) {
-	tables := reflect.ValueOf(mod).Elem().FieldByName("Tables")
-	for i := range tables.Len() {
-		field := tables.Index(i).Elem().FieldByName("Max")
-		if field.IsNil() || field.Elem().Uint() > uint64(limit) {
-			field.Set(reflect.ValueOf(&limit))
-		}
-	}
-}
-
 // moduleConfig is what WASI shows the guest.
-func moduleConfig(in *wasmhost.Instance, op string, std stdio, files *openFiles) wazero.ModuleConfig {
+func moduleConfig(host any) wazero.ModuleConfig {
+	c := host.(*call)
+	in, std := c.in, c.std
 	config := wazero.NewModuleConfig().
-		WithName(""). // any number of instances at a time
-		WithStartFunctions().
-		WithArgs(in.Name, op).
+		WithArgs(in.Name, c.op).
 		WithStdin(std.in).WithStdout(std.out).WithStderr(std.err).
 		WithRandSource(rand.Reader).
 		WithSysWalltime().
@@ -242,7 +198,7 @@ func moduleConfig(in *wasmhost.Instance, op string, std stdio, files *openFiles)
 	hasState := slices.ContainsFunc(in.Dirs, func(d wasmhost.Dir) bool { return d.Guest == stateDir })
 	mounted := false
 	for _, d := range in.Dirs {
-		dir, at := &rootFS{root: d.Root, files: files}, "/"+d.Guest
+		dir, at := &rootFS{root: d.Root, files: &c.files}, "/"+d.Guest
 		if d.Guest == "." {
 			at = "/"
 			if hasState {

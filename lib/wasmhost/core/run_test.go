@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/core"
 )
 
 // WIT-46, WIT-51, WIT-62, WIT-63
@@ -165,11 +164,11 @@ func TestForm(t *testing.T) {
 	if again, err := g.Form(); err != nil || !bytes.Equal(again, form) {
 		t.Errorf("a second form differs, %v", err)
 	}
-	other := core.New()
+	other := newEngine()
 	if other.Info() != engine.Info() || other.Info().Name != "wazero" || strings.ContainsAny(other.Info().Fingerprint, "/ ") {
 		t.Errorf("info: %+v", other.Info())
 	}
-	loaded, err := other.Load(ctx, form, wasmhost.Tool)
+	loaded, err := other.Load(ctx, formFile(t, form), wasmhost.Tool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,11 +194,11 @@ func TestForm(t *testing.T) {
 	bad["flipped bit"] = flipped
 	for name, b := range bad {
 		var le *wasmhost.LoadError
-		if _, err := engine.Load(ctx, b, wasmhost.Tool); !errors.As(err, &le) {
+		if _, err := engine.Load(ctx, formFile(t, b), wasmhost.Tool); !errors.As(err, &le) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if _, err := engine.Load(ctx, form, wasmhost.Capsule); err != nil {
+	if _, err := engine.Load(ctx, formFile(t, form), wasmhost.Capsule); err != nil {
 		t.Errorf("as another kind: %v", err)
 	}
 }
@@ -268,7 +267,7 @@ func BenchmarkLoadGo(b *testing.B) {
 	}
 	b.Logf("%d bytes of form", len(form))
 	for b.Loop() {
-		g, err := engine.Load(context.Background(), form, wasmhost.Tool)
+		g, err := engine.Load(context.Background(), formFile(b, form), wasmhost.Tool)
 		if err != nil {
 			b.Fatal(err)
 		}

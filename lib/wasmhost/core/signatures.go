@@ -1,7 +1,9 @@
 package core
 
+import "github.com/mur-capsules/mur/lib/wasmhost/core/sections"
+
 // coreSignatures are the functions of murmur:core@0.1.0 (WIT-39).
-var coreSignatures = map[string]signature{
+var coreSignatures = map[string]sections.Signature{
 	"slot_len":      ":i",
 	"slot_read":     "ii:i",
 	"http_open":     "ii:i",
@@ -16,7 +18,7 @@ var coreSignatures = map[string]signature{
 
 // wasiSignatures are the functions of WASI preview 1 as wazero serves them; a
 // test compares the two (WIT-61).
-var wasiSignatures = map[string]signature{
+var wasiSignatures = map[string]sections.Signature{
 	"args_get":                "ii:i",
 	"args_sizes_get":          "ii:i",
 	"clock_res_get":           "ii:i",

@@ -7,6 +7,8 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/mur-capsules/mur/lib/wasmhost/core/sections"
 )
 
 // The table staging checks against is what wazero serves (WIT-61).
@@ -26,7 +28,7 @@ func TestWASISignatures(t *testing.T) {
 	}
 	served := c.ExportedFunctions()
 	for name, def := range served {
-		if got, want := wasiSignatures[name], signature(letters(def.ParamTypes())+":"+letters(def.ResultTypes())); got != want {
+		if got, want := wasiSignatures[name], sections.Signature(letters(def.ParamTypes())+":"+letters(def.ResultTypes())); got != want {
 			t.Errorf("%s is %q, wazero has %q", name, got, want)
 		}
 	}

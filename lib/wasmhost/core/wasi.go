@@ -9,9 +9,9 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
-	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/onwazero"
 )
 
 // Error numbers of WASI preview 1 used here.
@@ -36,41 +36,26 @@ func instantiateWASI(ctx context.Context, r wazero.Runtime) error {
 		"sock_send":     notSupported,
 		"sock_shutdown": notSupported,
 	} {
-		params, results := wasiSignatures[name].values()
+		params, results := onwazero.Values(wasiSignatures[name])
 		b.NewFunctionBuilder().WithGoModuleFunction(f, params, results).Export(name)
 	}
 	_, err := b.Instantiate(ctx)
 	return err
 }
 
-// values spells a signature for wazero.
-func (s signature) values() (params, results []api.ValueType) {
-	into := &params
-	for _, c := range s {
-		switch c {
-		case ':':
-			into = &results
-		case 'i':
-			*into = append(*into, api.ValueTypeI32)
-		case 'I':
-			*into = append(*into, api.ValueTypeI64)
-		}
-	}
-	return params, results
-}
-
 // procExit notes the status, so that no status can pass for the numbers wazero
 // closes an instance with when its context ends.
-func procExit(ctx context.Context, mod api.Module, stack []uint64) {
+func procExit(ctx context.Context, _ api.Module, stack []uint64) {
 	c := callOf(ctx)
 	c.exited, c.status = true, uint32(stack[0])
-	_ = mod.CloseWithExitCode(ctx, c.status)
-	panic(sys.NewExitError(c.status))
+	onwazero.End()
 }
 
 // procRaise ends the guest (WIT-61).
 func procRaise(ctx context.Context, _ api.Module, stack []uint64) {
-	callOf(ctx).end(&wasmhost.Fault{Cause: wasmhost.Trapped, Err: fmt.Errorf("the guest raised signal %d", uint32(stack[0]))})
+	c := callOf(ctx)
+	defer c.guard()
+	c.end(&wasmhost.Fault{Cause: wasmhost.Trapped, Err: fmt.Errorf("the guest raised signal %d", uint32(stack[0]))})
 }
 
 func notSupported(_ context.Context, _ api.Module, stack []uint64) { stack[0] = wasiNotsup }

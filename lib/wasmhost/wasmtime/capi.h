@@ -157,7 +157,6 @@ void wasmtime_context_set_epoch_deadline(wasmtime_context_t *, uint64_t);
 void wasmtime_store_epoch_deadline_callback(wasmtime_store_t *, wasmtime_error_t *(*)(wasmtime_context_t *, void *, uint64_t *, uint8_t *), void *, void (*)(void *));
 wasmtime_error_t *wasmtime_component_new(const wasm_engine_t *, const uint8_t *, size_t, wasmtime_component_t **);
 wasmtime_error_t *wasmtime_component_serialize(const wasmtime_component_t *, wasm_byte_vec_t *);
-wasmtime_error_t *wasmtime_component_deserialize(const wasm_engine_t *, const uint8_t *, size_t, wasmtime_component_t **);
 wasmtime_error_t *wasmtime_component_deserialize_file(const wasm_engine_t *, const char *, wasmtime_component_t **);
 void wasmtime_component_delete(wasmtime_component_t *);
 wasmtime_component_type_t *wasmtime_component_type(const wasmtime_component_t *);

@@ -12,6 +12,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -171,22 +172,21 @@ func (e *Engine) Compile(wasm []byte) (*Component, error) {
 	return c, nil
 }
 
-// Deserialize makes a component from what Component.Serialize returned on an
-// engine of the same version and settings; other bytes, truncated ones included,
-// are an error as far as the library notices. It is native code and is trusted:
-// the caller has verified it.
-func (e *Engine) Deserialize(form []byte) (*Component, error) {
-	if len(form) == 0 {
-		return nil, errors.New("empty compiled form")
-	}
+// Load makes a component from a file that holds what Component.Serialize returned
+// on an engine of the same version and settings; other contents, truncated ones
+// included, are an error as far as the library notices. It is native code and is
+// trusted and mapped, as that of LoadModule.
+func (e *Engine) Load(f *os.File) (*Component, error) {
+	path, free := openPath(f)
+	defer free()
 	c := &Component{e: e}
-	if err := takeErr(C.wasmtime_component_deserialize(e.p, (*C.uint8_t)(&form[0]), C.size_t(len(form)), &c.p)); err != nil {
+	if err := takeErr(C.wasmtime_component_deserialize_file(e.p, path, &c.p)); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// Serialize returns the component's native code for Deserialize.
+// Serialize returns the component's native code for Load.
 func (c *Component) Serialize() ([]byte, error) {
 	var v C.wasm_byte_vec_t
 	if err := takeErr(C.wasmtime_component_serialize(c.p, &v)); err != nil {

@@ -16,7 +16,7 @@ func TestForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := engine.Deserialize(form)
+	d, err := engine.Load(formFile(t, form))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,12 +29,12 @@ func TestForms(t *testing.T) {
 		t.Error(err)
 	}
 	for _, n := range []int{0, 1, 7, 8, 64, len(form) / 3, len(form) / 2, len(form) - 1} {
-		if c, err := engine.Deserialize(form[:n]); err == nil {
+		if c, err := engine.Load(formFile(t, form[:n])); err == nil {
 			c.Close()
 			t.Errorf("the first %d of %d bytes load", n, len(form))
 		}
 	}
-	if c, err := engine.Deserialize([]byte("no such thing, but long enough for a header of some kind")); err == nil {
+	if c, err := engine.Load(formFile(t, []byte("no such thing, but long enough for a header of some kind"))); err == nil {
 		c.Close()
 		t.Error("text loads")
 	}

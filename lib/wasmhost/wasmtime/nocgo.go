@@ -32,7 +32,7 @@ func NewEngine() (*Engine, error)                           { return nil, ErrNoE
 func Wat(string) ([]byte, error)                            { return nil, ErrNoEngine }
 func (*Engine) Close() error                                { return nil }
 func (*Engine) Compile([]byte) (*Component, error)          { return nil, ErrNoEngine }
-func (*Engine) Deserialize([]byte) (*Component, error)      { return nil, ErrNoEngine }
+func (*Engine) Load(*os.File) (*Component, error)           { return nil, ErrNoEngine }
 func (*Engine) NewLinker() *Linker                          { return &Linker{} }
 func (*Engine) NewStore(StoreConfig) *Store                 { return &Store{} }
 func (*Component) Serialize() ([]byte, error)               { return nil, ErrNoEngine }

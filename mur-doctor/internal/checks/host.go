@@ -136,7 +136,10 @@ func root(r confine.RootUser) Check {
 // engines names the engines of this build, predicting E-RUN-105 where the
 // component engine is missing.
 func engines(h *Host) []Check {
-	e := core.New()
+	e, err := core.New()
+	if err != nil {
+		return []Check{{Name: "engine.core", Status: Warning, Code: "E-RUN-105", Message: "guests can not run: " + err.Error()}}
+	}
 	info := e.Info()
 	_ = e.Close()
 	h.Engines["core"] = Engine{Info: &info}

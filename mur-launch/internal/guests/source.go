@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"os"
 	"sync"
 
 	"github.com/mur-capsules/mur/lib/artifact"
@@ -67,16 +68,20 @@ func (s *Source) Engine(implementation string) (wasmhost.Engine, error) {
 
 func start(implementation string) (wasmhost.Engine, error) {
 	if implementation == session.ImplCore {
-		return core.New(), nil
+		return core.New()
 	}
 	return component.New()
 }
 
-// Form returns the bytes of a compiled form when they are this user's and have
-// both the hash recorded beside them and the document's (ART-134).
-func (s *Source) Form(source string, c *session.Compiled) ([]byte, bool) {
-	code, sum, ok := s.forms.Load(source, c.Fingerprint)
-	return code, ok && sum == c.SHA256
+// Form opens a compiled form when it is this user's and has both the hash recorded
+// beside it and the document's (ART-134).
+func (s *Source) Form(source string, c *session.Compiled) (*os.File, bool) {
+	form, sum, ok := s.forms.Open(source, c.Fingerprint)
+	if ok && sum != c.SHA256 {
+		form.Close()
+		return nil, false
+	}
+	return form, ok
 }
 
 // Archive returns the bytes of an entry of an archive.

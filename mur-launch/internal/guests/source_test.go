@@ -1,6 +1,7 @@
 package guests
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,8 +63,13 @@ func TestFormHasBothHashes(t *testing.T) {
 		t.Fatal("the form was not stored")
 	}
 	good := session.Compiled{SHA256: sum, Fingerprint: "engine-1"}
-	if b, ok := s.Form(source, &good); !ok || string(b) != "native code" {
-		t.Errorf("got %q, %v", b, ok)
+	f, ok := s.Form(source, &good)
+	if !ok {
+		t.Fatal("the form was refused")
+	}
+	defer f.Close()
+	if b, err := io.ReadAll(f); err != nil || string(b) != "native code" {
+		t.Errorf("got %q, %v", b, err)
 	}
 	for name, c := range map[string]struct {
 		source string
@@ -73,8 +79,9 @@ func TestFormHasBothHashes(t *testing.T) {
 		"another engine":               {source, session.Compiled{SHA256: sum, Fingerprint: "engine-2"}},
 		"another source":               {artifact.Hash([]byte("x")), good},
 	} {
-		if b, ok := s.Form(c.source, &c.form); ok {
-			t.Errorf("%s: got %q", name, b)
+		if f, ok := s.Form(c.source, &c.form); ok {
+			f.Close()
+			t.Errorf("%s: got a form", name)
 		}
 	}
 	inside := &session.Document{}

@@ -61,7 +61,10 @@ func makeDriver() (m made, err error) {
 	if m.archive, err = plan.Build(limits); err != nil {
 		return m, err
 	}
-	engine := core.New()
+	engine, err := core.New()
+	if err != nil {
+		return m, err
+	}
 	defer engine.Close()
 	g, err := engine.Compile(context.Background(), m.wasm, wasmhost.Driver)
 	if err != nil {

@@ -61,7 +61,10 @@ func makeGuest(flags ...string) (made, error) {
 	if m.archive, err = packGuest(dir); err != nil {
 		return made{}, err
 	}
-	engine := core.New()
+	engine, err := core.New()
+	if err != nil {
+		return made{}, err
+	}
 	defer engine.Close()
 	g, err := engine.Compile(context.Background(), m.wasm, wasmhost.Tool)
 	if err != nil {
@@ -255,7 +258,7 @@ func (s *staged) form(source string, form []byte) *session.Compiled {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	print := core.New().Info().Fingerprint
+	print := core.Info().Fingerprint
 	sum, ok := store.OpenCompiled(home, s.work).Save(source, print, form)
 	if !ok {
 		s.t.Fatal("the form was not stored")

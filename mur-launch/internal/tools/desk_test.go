@@ -51,7 +51,11 @@ func (e *engine) Compile(_ context.Context, wasm []byte, _ wasmhost.Kind) (wasmh
 	return &scripted{e, string(wasm)}, nil
 }
 
-func (e *engine) Load(_ context.Context, form []byte, _ wasmhost.Kind) (wasmhost.Guest, error) {
+func (e *engine) Load(_ context.Context, file *os.File, _ wasmhost.Kind) (wasmhost.Guest, error) {
+	form, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
 	e.loaded = append(e.loaded, string(form))
 	if string(form) != e.form {
 		return nil, &wasmhost.LoadError{Reason: wasmhost.NoCompile}
@@ -86,9 +90,21 @@ func (s source) Archive(f *session.File, entry string) ([]byte, error) {
 	return []byte(s.bytes[entry]), nil
 }
 func (s source) File(f *session.File) ([]byte, error) { return []byte(s.bytes[f.Path]), nil }
-func (s source) Form(_ string, c *session.Compiled) ([]byte, bool) {
+func (s source) Form(_ string, c *session.Compiled) (*os.File, bool) {
 	b, ok := s.bytes[c.Path]
-	return []byte(b), ok
+	if !ok {
+		return nil, false
+	}
+	f, err := os.CreateTemp("", "mur-launch-form-")
+	if err != nil {
+		panic(err)
+	}
+	os.Remove(f.Name())
+	if _, err := f.WriteString(b); err != nil {
+		panic(err)
+	}
+	f.Seek(0, io.SeekStart)
+	return f, true
 }
 
 func (r *room) Record(p trace.Payload) error {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"os"
 	"sync"
 
 	"github.com/mur-capsules/mur/lib/diag"
@@ -18,9 +19,9 @@ type Source interface {
 	// started at the first call for it, since a session that runs no component
 	// has no use for that engine.
 	Engine(implementation string) (wasmhost.Engine, error)
-	// Form returns the bytes of a compiled form that may be loaded, or false.
-	// Source is the hash of the archive or file the form was compiled from.
-	Form(source string, c *session.Compiled) ([]byte, bool)
+	// Form opens a compiled form that may be loaded, or returns false. Source is
+	// the hash of the archive or file the form was compiled from.
+	Form(source string, c *session.Compiled) (*os.File, bool)
 	// Archive returns the bytes of one entry of an archive.
 	Archive(f *session.File, entry string) ([]byte, error)
 	// File returns the bytes of a file.
@@ -112,8 +113,10 @@ func (g *Guests) make(ctx context.Context, o origin) (wasmhost.Guest, error) {
 		return nil, err
 	}
 	if o.form != nil && o.form.Fingerprint == engine.Info().Fingerprint {
-		if code, ok := g.source.Form(o.source, o.form); ok {
-			if guest, err := engine.Load(ctx, code, o.kind); err == nil {
+		if form, ok := g.source.Form(o.source, o.form); ok {
+			guest, err := engine.Load(ctx, form, o.kind)
+			form.Close()
+			if err == nil {
 				return guest, nil
 			}
 		}

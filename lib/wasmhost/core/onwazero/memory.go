@@ -1,13 +1,13 @@
-package core
+package onwazero
 
 import (
 	"fmt"
 
 	"github.com/tetratelabs/wazero/experimental"
 	"golang.org/x/sys/unix"
-)
 
-const pageSize = 64 << 10
+	"github.com/mur-capsules/mur/lib/wasmhost/core/sections"
+)
 
 // maxMemory is what a 32-bit memory can address.
 const maxMemory = 4 << 30
@@ -20,6 +20,7 @@ const maxMemory = 4 << 30
 // every growth that the module's own maximum allows, and a no is remembered.
 type linearMemory struct {
 	region  []byte
+	used    []byte // the start of region that is the guest's
 	limit   uint64 // bytes
 	refused bool
 }
@@ -31,7 +32,7 @@ func newLinearMemory(limit uint64) (*linearMemory, error) {
 	if limit > maxMemory {
 		limit = maxMemory
 	}
-	limit -= limit % pageSize
+	limit -= limit % sections.PageSize
 	m := &linearMemory{limit: limit}
 	if limit == 0 {
 		return m, nil
@@ -54,7 +55,8 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 		m.refused = true
 		return nil
 	}
-	return m.region[:size:size]
+	m.used = m.region[:size:size]
+	return m.used
 }
 
 // Free does nothing: see newLinearMemory.
@@ -64,6 +66,6 @@ func (m *linearMemory) release() {
 	if m.region != nil {
 		// Unmapping a range that was mapped whole does not fail.
 		_ = unix.Munmap(m.region)
-		m.region = nil
+		m.region, m.used = nil, nil
 	}
 }

@@ -1,51 +1,63 @@
-package core
+// Package sections reads what a WebAssembly core module says of itself before its
+// code: what it imports and exports, its memories and its tables. It compiles
+// nothing and checks nothing else.
+package sections
 
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
-// module is what the checks and the engine need to know of a core module,
-// read from its sections without compiling it.
-type module struct {
-	imports  []importedFunc
-	foreign  string // first import that is not a function, as module.name
-	exports  map[string]export
-	types    []signature
-	funcs    []uint32 // type of each function, imported ones first
-	memories []limits
-	tables   []limits
+// Module is what is read of a core module.
+type Module struct {
+	Imports  []Import
+	Foreign  string // first import that is not a function, as module.name
+	Exports  map[string]Export
+	Memories []Limits
+	Tables   []Limits
+
+	types []Signature
+	funcs []uint32 // type of each function, imported ones first
 }
 
-type importedFunc struct {
-	module, name string
-	sig          signature
+// Import is an imported function; its type is empty when it names none.
+type Import struct {
+	Module, Name string
+	Type         Signature
 }
 
-// signature spells a function type: one letter a value, parameters, a colon,
+// Signature spells a function type: one letter a value, parameters, a colon,
 // results. i and I are 32 and 64 bit integers, f and F floats, r anything else.
-type signature string
+type Signature string
 
-type export struct {
-	kind  byte
+// Export is one item a module exports.
+type Export struct {
+	Kind  byte
 	index uint32
 }
 
-// limits are in pages of 64 KiB for a memory, in elements for a table.
-type limits struct {
-	min, max uint64
-	bounded  bool
+// Limits are in pages of 64 KiB for a memory, in elements for a table.
+type Limits struct {
+	Min, Max uint64
+	Bounded  bool
 }
+
+// PageSize is the unit of a memory's size, in bytes.
+const PageSize = 64 << 10
 
 // Kinds of imports and exports in the binary format.
 const (
-	externFunc   = 0
-	externTable  = 1
-	externMemory = 2
-	externGlobal = 3
-	externTag    = 4
+	Func   = 0
+	Table  = 1
+	Memory = 2
+	Global = 3
+	Tag    = 4
 )
+
+// Header starts a core module: the magic bytes and the version (WIT-5).
+var Header = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
 
 // Sections read here; the others are skipped by their length.
 const (
@@ -61,12 +73,12 @@ const (
 
 var errTruncated = errors.New("ends inside a section")
 
-// parseModule reads the sections before the code. It accepts some modules an
-// engine will refuse, as it looks at nothing it does not need; it never
+// Read reads the sections of a module that starts with Header. It accepts some
+// modules an engine will refuse, as it looks at nothing it does not need; it never
 // allocates more than a small multiple of len(wasm).
-func parseModule(wasm []byte) (*module, error) {
-	m := &module{exports: map[string]export{}}
-	r := &reader{b: wasm[8:]}
+func Read(wasm []byte) (*Module, error) {
+	m := &Module{Exports: map[string]Export{}}
+	r := &reader{b: wasm[len(Header):]}
 	for last := byte(0); len(r.b) > 0; {
 		id := r.byte()
 		body := &reader{b: r.bytes()}
@@ -98,7 +110,7 @@ func parseModule(wasm []byte) (*module, error) {
 			m.readTables(body)
 		case sectionMemory:
 			for range body.count() {
-				m.memories = append(m.memories, body.limits())
+				m.Memories = append(m.Memories, body.limits())
 			}
 		case sectionExport:
 			m.readExports(body)
@@ -115,37 +127,37 @@ func parseModule(wasm []byte) (*module, error) {
 	return m, nil
 }
 
-func (m *module) readTypes(r *reader) {
+func (m *Module) readTypes(r *reader) {
 	for range r.count() {
 		if form := r.byte(); form != 0x60 && r.err == nil {
 			r.err = fmt.Errorf("type form %#x is not a function", form)
 		}
 		sig := append(r.valTypes(), ':')
 		sig = append(sig, r.valTypes()...)
-		m.types = append(m.types, signature(sig))
+		m.types = append(m.types, Signature(sig))
 	}
 }
 
-func (m *module) readImports(r *reader) {
+func (m *Module) readImports(r *reader) {
 	for range r.count() {
-		imp := importedFunc{module: r.name(), name: r.name()}
+		imp := Import{Module: r.name(), Name: r.name()}
 		kind := r.byte()
 		switch kind {
-		case externFunc:
+		case Func:
 			index := r.u32()
 			m.funcs = append(m.funcs, index)
-			imp.sig = m.typeOf(index)
-			m.imports = append(m.imports, imp)
+			imp.Type = m.typeOf(index)
+			m.Imports = append(m.Imports, imp)
 			continue
-		case externTable:
+		case Table:
 			r.refType()
 			r.limits()
-		case externMemory:
+		case Memory:
 			r.limits()
-		case externGlobal:
+		case Global:
 			r.refType()
 			r.byte()
-		case externTag:
+		case Tag:
 			r.byte()
 			r.u32()
 		default:
@@ -156,13 +168,13 @@ func (m *module) readImports(r *reader) {
 		if r.err != nil {
 			return
 		}
-		if m.foreign == "" {
-			m.foreign = imp.module + "." + imp.name
+		if m.Foreign == "" {
+			m.Foreign = imp.Module + "." + imp.Name
 		}
 	}
 }
 
-func (m *module) readTables(r *reader) {
+func (m *Module) readTables(r *reader) {
 	for range r.count() {
 		initialised := len(r.b) > 0 && r.b[0] == 0x40 // 0x40 0x00 tabletype expr
 		if initialised {
@@ -170,7 +182,7 @@ func (m *module) readTables(r *reader) {
 			r.byte()
 		}
 		r.refType()
-		m.tables = append(m.tables, r.limits())
+		m.Tables = append(m.Tables, r.limits())
 		if initialised {
 			// The expression has no length of its own; no more tables are read.
 			r.b = nil
@@ -179,35 +191,57 @@ func (m *module) readTables(r *reader) {
 	}
 }
 
-func (m *module) readExports(r *reader) {
+func (m *Module) readExports(r *reader) {
 	for range r.count() {
 		name := r.name()
-		e := export{kind: r.byte(), index: r.u32()}
-		if _, twice := m.exports[name]; twice && r.err == nil {
+		e := Export{Kind: r.byte(), index: r.u32()}
+		if _, twice := m.Exports[name]; twice && r.err == nil {
 			r.err = fmt.Errorf("exports %q twice", name)
 		}
 		if r.err != nil {
 			return
 		}
-		m.exports[name] = e
+		m.Exports[name] = e
 	}
 }
 
 // typeOf returns the signature of type index i, or "" when there is none.
-func (m *module) typeOf(i uint32) signature {
+func (m *Module) typeOf(i uint32) Signature {
 	if uint64(i) < uint64(len(m.types)) {
 		return m.types[i]
 	}
 	return ""
 }
 
-// exportedFunc returns the signature of an exported function.
-func (m *module) exportedFunc(name string) (signature, bool) {
-	e, ok := m.exports[name]
-	if !ok || e.kind != externFunc || uint64(e.index) >= uint64(len(m.funcs)) {
+// ExportedFunc returns the signature of an exported function.
+func (m *Module) ExportedFunc(name string) (Signature, bool) {
+	e, ok := m.Exports[name]
+	if !ok || e.Kind != Func || uint64(e.index) >= uint64(len(m.funcs)) {
 		return "", false
 	}
 	return m.typeOf(m.funcs[e.index]), true
+}
+
+// Text spells a signature for people: (i32, i64) -> i32.
+func (s Signature) Text() string {
+	params, results, ok := strings.Cut(string(s), ":")
+	if !ok {
+		return "unknown"
+	}
+	names := map[rune]string{'i': "i32", 'I': "i64", 'f': "f32", 'F': "f64", 'r': "ref"}
+	list := func(letters string) string {
+		var out []string
+		for _, c := range letters {
+			out = append(out, names[c])
+		}
+		return strings.Join(out, ", ")
+	}
+	if results == "" {
+		results = "nothing"
+	} else {
+		results = list(results)
+	}
+	return "(" + list(params) + ") -> " + results
 }
 
 // reader takes values off a byte string; after the first error it yields zeros.
@@ -278,7 +312,7 @@ func (r *reader) name() string {
 	return string(b)
 }
 
-func (r *reader) limits() limits {
+func (r *reader) limits() Limits {
 	flags := r.byte()
 	if r.err == nil && flags > 7 {
 		r.err = fmt.Errorf("limits %#x are unknown", flags)
@@ -287,9 +321,9 @@ func (r *reader) limits() limits {
 	if flags&4 != 0 {
 		bits = 64
 	}
-	l := limits{min: r.leb(bits), bounded: flags&1 != 0}
-	if l.bounded {
-		l.max = r.leb(bits)
+	l := Limits{Min: r.leb(bits), Bounded: flags&1 != 0}
+	if l.Bounded {
+		l.Max = r.leb(bits)
 	}
 	return l
 }

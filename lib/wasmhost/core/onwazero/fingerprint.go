@@ -1,4 +1,4 @@
-package core
+package onwazero
 
 import (
 	"crypto/sha256"
@@ -15,11 +15,11 @@ import (
 
 const wazeroPath = "github.com/tetratelabs/wazero"
 
-// engineInfo computes the fingerprint of ART-127 from what decides the code:
-// engine and version, settings, target, CPU features, this program's build.
+// Info identifies the engine of New. Its fingerprint is made of what decides the
+// code (ART-127): engine and version, settings, target, CPU features, this program's build.
 // Commands built from the same source share it, so that mur-launch takes what
 // mur-stage compiled.
-func engineInfo() wasmhost.EngineInfo {
+func Info() wasmhost.EngineInfo {
 	version, build := "unknown", ""
 	if bi, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range bi.Deps {
