@@ -51,8 +51,8 @@ type Leaf struct {
 // error is what E-RUN-012 carries; nothing is left behind then. name is one path
 // segment.
 func New(r confine.Cgroup, name string, l Limits) (*Scope, error) {
-	if r.Version == nil {
-		return nil, fmt.Errorf("no cgroup hierarchy can be used: %s", r.Blocker.String())
+	if err := r.Missing(); err != nil {
+		return nil, err
 	}
 	s := &Scope{version: *r.Version, paths: map[string]string{}}
 	for controller, dir := range r.Hierarchies {

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -20,30 +18,6 @@ var commandNames = []string{"mur-stage", "mur-launch", "mur-shell", "mur-trace",
 // versionTime bounds a command that only prints its version.
 const versionTime = 5 * time.Second
 
-// findCommand finds one of the six as they find each other: beside this program,
-// links resolved, else on PATH. It is "" when it is in neither place.
-func findCommand(env cli.Env, name string) string {
-	if self, err := os.Executable(); err == nil {
-		if real, err := filepath.EvalSymlinks(self); err == nil {
-			self = real
-		}
-		if path := filepath.Join(filepath.Dir(self), name); runnable(path) {
-			return path
-		}
-	}
-	for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
-		if path := filepath.Join(dir, name); filepath.IsAbs(dir) && runnable(path) {
-			return path
-		}
-	}
-	return ""
-}
-
-func runnable(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
-}
-
 // gatherCommands asks the other five for their versions, side by side.
 func gatherCommands(ctx context.Context, env cli.Env) []Check {
 	rows := make([]Check, len(commandNames))
@@ -54,7 +28,7 @@ func gatherCommands(ctx context.Context, env cli.Env) []Check {
 			continue
 		}
 		wg.Go(func() {
-			path := findCommand(env, name)
+			path, _ := cli.Sibling(env.Environ, name)
 			text, err := "", error(nil)
 			if path != "" {
 				text, err = askVersion(ctx, env, path)

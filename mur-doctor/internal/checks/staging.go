@@ -29,7 +29,7 @@ type said struct {
 // predictStaging asks mur-stage itself what it would refuse, so that nothing is
 // decided or worded twice (DIA-11, DIA-199, SES-271).
 func predictStaging(ctx context.Context, env cli.Env, o Options) []Check {
-	path := findCommand(env, "mur-stage")
+	path, _ := cli.Sibling(env.Environ, "mur-stage")
 	if path == "" {
 		return []Check{{Name: "staging", Status: Warning, Message: "what a staging would refuse is not known: mur-stage is neither beside this program nor on PATH", Remedy: "install the mur commands into one directory"}}
 	}
@@ -60,7 +60,7 @@ func predictStaging(ctx context.Context, env cli.Env, o Options) []Check {
 // hostConditions are refusals that say something about this host or this
 // process and not about the project: only predicted, they do not fail the check
 // (DIA-36).
-var hostConditions = []diag.Code{"E-CAP-003", "E-CAP-004", "E-CAP-005", "E-CAP-006", "E-CAP-016", "E-RUN-020", "E-RUN-044", "E-RUN-105"}
+var hostConditions = []diag.Code{"E-CAP-003", "E-CAP-004", "E-CAP-005", "E-CAP-006", "E-CAP-016", "E-RUN-012", "E-RUN-020", "E-RUN-044", "E-RUN-105"}
 
 func stagingRows(lines []byte) []Check {
 	var rows []Check

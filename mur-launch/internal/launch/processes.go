@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/confine/cgroup"
 	"github.com/mur-capsules/mur/lib/diag"
@@ -46,7 +47,7 @@ func (l *launching) openProcesses(ctx context.Context) error {
 	if !reachesProcess(l.doc) {
 		return nil
 	}
-	program, err := shell.Find(l.env.Environ)
+	program, err := cli.ShellFor(l.env.Environ)
 	if err != nil {
 		return err
 	}
@@ -146,11 +147,9 @@ func (l *launching) closeProcesses() {
 	}
 }
 
-// needsScope tells whether the session's processes are bounded as a whole: in
-// every contained session, and in an unconfined one that declares such a limit
-// (CON-177, SES-110).
+// needsScope tells whether the session's processes are bounded as a whole.
 func needsScope(doc *session.Document) bool {
-	return runtime.GOOS == "linux" && (!doc.Containment.Unconfined || doc.Policy.DeclaredResources.Cgroup())
+	return runtime.GOOS == "linux" && confine.NeedsScope(doc.Containment.Declared, doc.Policy.DeclaredResources)
 }
 
 // makeScope makes the session's group with its limits; E-RUN-012 says what is
@@ -170,13 +169,7 @@ func makeScope(doc *session.Document) (*cgroup.Scope, error) {
 	if err == nil {
 		return s, nil
 	}
-	const delegation = "the controllers memory, pids and cpu, delegated to this user"
-	return nil, diag.Errorf("E-RUN-012", "the session can start processes, and nothing can bound them as a whole: %w", err).
-		Hint("start it in a group of your own: systemd-run --user --scope -p Delegate=yes mur-launch ...").
-		Hint("or have %s; mur-doctor shows which are missing", delegation).
-		Hint("or stage it with capabilities.containment: unconfined, which neither bounds nor confines commands").
-		In("launch").About(diag.Subject{Kind: diag.Host, Name: "cgroup"}).
-		Name("reason", err.Error()).Name("delegation", delegation)
+	return nil, confine.ScopeRefusal(err)
 }
 
 // scopeName is that of CON-185.

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,48 +20,6 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/policy"
 )
-
-// Program is the name of the command that runs commands.
-const Program = "mur-shell"
-
-// Find finds mur-shell: beside this program, else on the PATH of the environment.
-// The error is E-IO-001.
-func Find(environ []string) (string, error) {
-	var looked []string
-	if self, err := os.Executable(); err == nil {
-		if real, err := filepath.EvalSymlinks(self); err == nil {
-			self = real
-		}
-		beside := filepath.Join(filepath.Dir(self), Program)
-		if runnable(beside) {
-			return beside, nil
-		}
-		looked = append(looked, beside)
-	}
-	for _, dir := range filepath.SplitList(lookup(environ, "PATH")) {
-		if path := filepath.Join(dir, Program); filepath.IsAbs(dir) && runnable(path) {
-			return path, nil
-		}
-	}
-	list := strings.Join(append(looked, "PATH"), " and ")
-	return "", diag.Errorf("E-IO-001", "the session runs commands, and the program %s, which confines them, is not there: looked for it at %s", Program, list).
-		Hint("install the mur commands into one directory").
-		In("launch").About(diag.Subject{Kind: diag.Path, Name: Program}).Name("path", Program).Name("what was looked for", Program)
-}
-
-func runnable(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
-}
-
-func lookup(environ []string, name string) string {
-	for i := len(environ) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(environ[i], name+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
 
 // hostNames are what a command may get of the host's environment (SHL-46).
 var hostNames = []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "CARGO_HOME", "RUSTUP_HOME", "TERM"}

@@ -315,18 +315,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// SES-107: found beside this program or on PATH, else refused by name.
-func TestFind(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, Program), nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := Find([]string{"PATH=/none:" + dir}); err != nil || got != filepath.Join(dir, Program) {
-		t.Errorf("%q, %v", got, err)
-	}
-	if _, err := Find([]string{"PATH=/none"}); diag.CodeOf(err) != "E-IO-001" {
-		t.Errorf("%v", err)
-	}
+// SHL-46, SHL-55
+func TestEnvironment(t *testing.T) {
 	env := Environment([]string{"PATH=p", "HOME=h", "LD_PRELOAD=x", "MY_X=1", "AWS_SECRET=1"}, policy.Policy{ShellBaselineEnv: []string{"MY_X", "AWS_SECRET"}, ShellStripEnv: []policy.Pattern{"HOME"}})
 	if got := strings.Join(env, " "); got != "PATH=p MY_X=1" {
 		t.Errorf("%q", got)

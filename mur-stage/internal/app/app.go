@@ -79,7 +79,7 @@ func run(ctx context.Context, env cli.Env, c *ucli.Context, started time.Time) e
 			return diag.Usagef("--check and --%s exclude each other", name)
 		}
 	}
-	host := stage.Host{Probe: probe.Host, Programs: grants.Disk{}, Formats: forms.Built()}
+	host := stage.Host{Probe: probe.Host, Programs: grants.Disk{}, Formats: forms.Built(), Shell: cli.ShellFor}
 	printer := cli.Diagnostics(env, "mur-stage", c.Bool("json"))
 	if c.Bool("explain-scope") {
 		report, warnings, err := stage.Explain(ctx, in, host, opts)

@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/spend"
 	"github.com/mur-capsules/mur/lib/workfs"
@@ -83,7 +85,7 @@ func (c *collector) all(s *staging) {
 	if c.try(pure(s.openPlaces)) {
 		c.try(pure(s.readInstructions))
 	}
-	c.try(pure(s.lookWritable))
+	c.try(pure(s.lookWritable), pure(s.foreseeShell), pure(s.foreseeScope))
 }
 
 // manifest makes the checks of what the manifest asks for and reports whether
@@ -99,6 +101,32 @@ func (c *collector) manifest(s *staging) bool {
 		pure(s.resolveHostPaths), pure(s.warnCapsule), pure(s.refuseUnbuilt),
 	)
 	return true
+}
+
+// foreseeShell finds the program a launch would run commands with.
+func (s *staging) foreseeShell() error {
+	if !s.runsProcesses() {
+		return nil
+	}
+	_, err := s.host.Shell(s.in.Environ)
+	return err
+}
+
+// foreseeScope looks whether a launch in this process's place could bound what the
+// session runs (CON-178).
+func (s *staging) foreseeScope() error {
+	if runtime.GOOS != "linux" || !s.runsProcesses() || !confine.NeedsScope(s.decision.Declared, s.policy.DeclaredResources) {
+		return nil
+	}
+	if err := s.reading.Cgroup.Missing(); err != nil {
+		return confine.ScopeRefusal(err)
+	}
+	return nil
+}
+
+// runsProcesses tells whether the session could start one (SES-107).
+func (s *staging) runsProcesses() bool {
+	return s.policy.RunsProcesses() || slices.ContainsFunc(s.artifacts, func(a staged) bool { return a.native() })
 }
 
 // findCredentials looks the credentials up when the artifacts that use them could

@@ -68,6 +68,9 @@ type Host struct {
 	Probe    func() confine.Reading
 	Programs grants.Host   // what is asked about allowed programs
 	Formats  forms.Formats // the kinds of guests this build can run
+	// Shell finds the program that a launch runs commands with; the error is the
+	// refusal of a launch that has none.
+	Shell func(environ []string) (string, error)
 }
 
 // Stage stages a session and prints its document. It returns the warnings raised

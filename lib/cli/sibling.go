@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mur-capsules/mur/lib/diag"
+)
+
+// Sibling finds another of the mur commands: beside the running program, links
+// resolved, else in an absolute directory of PATH in environ. path is "" when it is
+// nowhere; looked then names the places.
+func Sibling(environ []string, name string) (path, looked string) {
+	var places []string
+	if self, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(self); err == nil {
+			self = real
+		}
+		beside := filepath.Join(filepath.Dir(self), name)
+		if runnable(beside) {
+			return beside, ""
+		}
+		places = append(places, beside)
+	}
+	env := Env{Environ: environ}
+	for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
+		if path := filepath.Join(dir, name); filepath.IsAbs(dir) && runnable(path) {
+			return path, ""
+		}
+	}
+	return "", strings.Join(append(places, "PATH"), " and ")
+}
+
+// ShellFor finds mur-shell for a session that runs commands, which nothing else
+// confines; without it the launch is refused with E-IO-001.
+func ShellFor(environ []string) (string, error) {
+	const name = "mur-shell"
+	path, looked := Sibling(environ, name)
+	if path != "" {
+		return path, nil
+	}
+	return "", diag.Errorf("E-IO-001", "the session runs commands, and the program %s, which confines them, is not there: looked for it at %s", name, looked).
+		Hint("install the mur commands into one directory").
+		In("launch").About(diag.Subject{Kind: diag.Path, Name: name}).Name("path", name).Name("what was looked for", name)
+}
+
+func runnable(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
+}
