@@ -9,16 +9,20 @@ import (
 // of its process with every other guest (WIT-60).
 const maxFiles = 256
 
+// maxNumber is above every number a guest may give a file: more than there can be
+// streams, granted directories and files.
+const maxNumber = 1024
+
 // descriptor is what a number of the guest stands for: a stream, an open file, or
 // a directory.
 type descriptor struct {
 	in  io.Reader // of standard input
 	out io.Writer // of standard output and error
-	dir *dir      // nil for a stream: the directory it was opened in, or is
+	dir *Dir      // nil for a stream: the directory it was opened in, or is
 	// name is the path of a directory beneath dir; "." is dir itself.
 	name    string
-	preopen bool     // was there before the guest started
-	f       *os.File // nil for a stream, and for a preopened directory not yet used
+	granted bool     // a directory the guest found opened
+	f       *os.File // nil for a stream, and for a granted directory not yet used
 	isDir   bool
 	append  bool
 	list    listing // of a directory
@@ -44,10 +48,10 @@ func (t *descriptors) preopen(c Config) {
 	if err == nil {
 		err = io.Discard
 	}
-	t.open = []*descriptor{{in: in, preopen: true}, {out: out, preopen: true}, {out: err, preopen: true}}
+	t.open = []*descriptor{{in: in}, {out: out}, {out: err}}
 	for _, d := range c.Dirs {
 		t.open = append(t.open, &descriptor{
-			dir: &dir{Dir: d}, name: ".", preopen: true, isDir: true})
+			dir: &d, name: ".", granted: true, isDir: true})
 	}
 }
 
@@ -88,6 +92,30 @@ func (t *descriptors) close(fd uint32) error {
 	}
 	t.files--
 	return d.f.Close()
+}
+
+// renumber moves what from stands for to another number, and closes what that one
+// stood for. The granted directories stay where they are: libraries remember their
+// numbers. The numbers go no further than files can be opened.
+func (t *descriptors) renumber(from, to uint32) Errno {
+	d, there := t.get(from), t.get(to)
+	switch {
+	case d == nil, uint64(to) >= maxNumber:
+		return EBADF
+	case d.granted, there != nil && there.granted:
+		return ENOTSUP
+	case from == to:
+		return 0
+	}
+	for uint64(to) >= uint64(len(t.open)) {
+		t.open = append(t.open, nil)
+	}
+	var err error
+	if there != nil {
+		err = t.close(to)
+	}
+	t.open[from], t.open[to] = nil, d
+	return errnoOf(err)
 }
 
 func (t *descriptors) closeAll() {

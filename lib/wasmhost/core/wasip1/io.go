@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+
+	"golang.org/x/sys/unix"
 )
 
 // Bounds of one call, as of readv(2): more buffers are refused, more bytes are not
@@ -62,27 +64,77 @@ func (h *Host) move(buffers [][]byte, op func(b []byte, done int64) (int, error)
 }
 
 func fdRead(h *Host, m memory, a args) Errno {
-	d := h.fds.get(a.u32(0))
-	if d == nil {
-		return EBADF
-	}
-	buffers, errno := m.buffers(a.u32(1), a.u32(2))
-	if errno != 0 {
-		return errno
-	}
-	n, errno := h.move(buffers, func(b []byte, _ int64) (int, error) {
-		if d.in != nil {
-			return d.in.Read(b)
+	return h.transfer(m, a, a.u32(3), func(d *descriptor) func([]byte, int64) (int, error) {
+		switch {
+		case d.in != nil:
+			return func(b []byte, _ int64) (int, error) { return d.in.Read(b) }
+		case d.isDir:
+			return fails(EISDIR)
+		case d.stream():
+			return fails(EBADF)
 		}
-		return 0, EBADF
+		return func(b []byte, _ int64) (int, error) { return d.f.Read(b) }
 	})
-	if errno != 0 {
-		return errno
-	}
-	return m.putU32(a.u32(3), n)
 }
 
 func fdWrite(h *Host, m memory, a args) Errno {
+	return h.transfer(m, a, a.u32(3), func(d *descriptor) func([]byte, int64) (int, error) {
+		switch {
+		case d.out != nil:
+			return func(b []byte, _ int64) (int, error) { return d.out.Write(b) }
+		case d.isDir, d.stream():
+			return fails(EBADF)
+		}
+		return func(b []byte, _ int64) (int, error) { return d.f.Write(b) }
+	})
+}
+
+func fdPread(h *Host, m memory, a args) Errno {
+	offset := a.i64(3)
+	return h.transfer(m, a, a.u32(4), func(d *descriptor) func([]byte, int64) (int, error) {
+		switch {
+		case d.stream():
+			return fails(ESPIPE)
+		case d.isDir:
+			return fails(EISDIR)
+		case offset < 0:
+			return fails(EINVAL)
+		}
+		return func(b []byte, done int64) (int, error) { return d.f.ReadAt(b, offset+done) }
+	})
+}
+
+// fdPwrite goes to the system call: os.File refuses WriteAt on a file opened to
+// append.
+func fdPwrite(h *Host, m memory, a args) Errno {
+	offset := a.i64(3)
+	return h.transfer(m, a, a.u32(4), func(d *descriptor) func([]byte, int64) (int, error) {
+		switch {
+		case d.stream():
+			return fails(ESPIPE)
+		case d.isDir:
+			return fails(EBADF)
+		case offset < 0:
+			return fails(EINVAL)
+		}
+		return func(b []byte, done int64) (n int, err error) {
+			err = control(d.f, func(fd int) (err error) {
+				n, err = unix.Pwrite(fd, b, offset+done)
+				n = max(n, 0)
+				return err
+			})
+			return n, err
+		}
+	})
+}
+
+func fails(errno Errno) func([]byte, int64) (int, error) {
+	return func([]byte, int64) (int, error) { return 0, errno }
+}
+
+// transfer is what the four have in common: a descriptor, an array of buffers, and
+// a pointer to the number of bytes moved. way says how the descriptor moves bytes.
+func (h *Host) transfer(m memory, a args, moved uint32, way func(*descriptor) func([]byte, int64) (int, error)) Errno {
 	d := h.fds.get(a.u32(0))
 	if d == nil {
 		return EBADF
@@ -91,14 +143,12 @@ func fdWrite(h *Host, m memory, a args) Errno {
 	if errno != 0 {
 		return errno
 	}
-	n, errno := h.move(buffers, func(b []byte, _ int64) (int, error) {
-		if d.out != nil {
-			return d.out.Write(b)
-		}
-		return 0, EBADF
-	})
+	if _, ok := m.at(moved, 4); !ok {
+		return EFAULT // before anything is moved
+	}
+	n, errno := h.move(buffers, way(d))
 	if errno != 0 {
 		return errno
 	}
-	return m.putU32(a.u32(3), n)
+	return m.putU32(moved, n)
 }
