@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,7 +65,9 @@ func stand(t *testing.T) (dir string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	copyFile(t, murtest.Command(t, "mur-stage"), filepath.Join(dir, "mur-stage"))
+	for _, name := range []string{"mur-stage", "mur-shell"} {
+		copyFile(t, murtest.Command(t, name), filepath.Join(dir, name))
+	}
 	for _, uid := range users() {
 		project := filepath.Join(dir, fmt.Sprint(uid))
 		err := write(project, map[string]string{"murmur.yaml": script + "capabilities: {shell: {allow: [cat]}}\n", "capsule.wasm": "core"})
@@ -81,24 +82,6 @@ func stand(t *testing.T) (dir string) {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-func copyFile(t *testing.T, from, to string) {
-	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // doctor runs mur-doctor as a user on a host that lacks something.
@@ -158,6 +141,7 @@ func TestMechanismsTakenAway(t *testing.T) {
 			}},
 			{"cgroup", []row{
 				{Name: "cgroup", Code: "E-RUN-012", Message: "delegation-missing at make a group in /", Remedy: "mount them writable"},
+				{Name: "staging", Code: "E-RUN-012", Message: "the session can start processes, and nothing can bound them as a whole: no cgroup hierarchy can be used: delegation-missing"},
 			}},
 			{"openat2", []row{{Name: "system-calls", Message: "refuses openat2", Remedy: "Linux 5.12"}}},
 			{"files", []row{{Name: "open-files", Message: "256 if raised", Remedy: "ulimit -Hn 1024"}}},
@@ -250,16 +234,27 @@ func TestWithoutCgo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds another mur-doctor")
 	}
-	bin := filepath.Join(t.TempDir(), "mur-doctor")
-	build := exec.Command("go", "build", "-o", bin, ".")
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin+"/", ".", "../mur-stage")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	cmd := exec.Command(bin, "--json")
-	cmd.Dir = t.TempDir()
-	cmd.Env = []string{"HOME=" + cmd.Dir, "PATH=/nowhere"}
-	out, err := cmd.Output()
+	dir := t.TempDir()
+	if err := write(dir, map[string]string{"murmur.yaml": script, "capsule.wasm": "\x00asm\x0d\x00\x01\x00"}); err != nil {
+		t.Fatal(err)
+	}
+	on := func(name string, args ...string) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(bin, name), args...)
+		cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "PATH=/nowhere"}
+		return cmd
+	}
+	said, err := on("mur-stage").CombinedOutput()
+	refusal := firstCode.FindSubmatch(said)
+	if err == nil || refusal == nil || string(refusal[1]) != "E-RUN-105" {
+		t.Fatalf("mur-stage: %v: %s", err, said)
+	}
+	out, err := on("mur-doctor", "--json").Output()
 	var r report
 	if err != nil || json.Unmarshal(out, &r) != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -274,6 +269,9 @@ func TestWithoutCgo(t *testing.T) {
 		if got.Status != "warning" || got.Code != w.Code || !strings.Contains(got.Message, w.Message) || got.Remedy != w.Remedy {
 			t.Errorf("%s is %+v, want %+v", w.Name, got, w)
 		}
+	}
+	if got := r.find("staging"); got.Status != "warning" || got.Code != "E-RUN-105" || got.Message != string(refusal[2]) {
+		t.Errorf("mur-stage says %s, predicted is %+v", said, got)
 	}
 	if got := r.find("engine.core"); got.Status != "ok" {
 		t.Errorf("core modules still run: %+v", got)

@@ -30,8 +30,9 @@ type broken struct {
 	files  map[string]string // "murmur.yaml" is the manifest, "home/..." lies in the murmur home, "tool/..." is published as ana/...
 	env    []string
 	flags  []string // of both commands
-	breaks func(dir string) error
+	breaks func(dir, home string) error
 	passes bool // doctor's status is 0: only the host is at fault
+	alone  bool // mur-stage takes it, and mur-launch, which finds no mur-shell, refuses
 }
 
 const (
@@ -59,6 +60,7 @@ func brokenProjects() []broken {
 	}
 	and := func(files map[string]string, name, text string) map[string]string { files[name] = text; return files }
 	return []broken{
+		{code: "E-IO-001", name: "no mur-shell", needs: "commands", alone: true, files: own("capabilities: {shell: {allow: [cat]}}\n")},
 		{code: "E-IO-001", name: "no manifest", flags: []string{"--manifest", "nowhere.yaml"}},
 		{code: "E-MAN-001", name: "no name", files: map[string]string{"murmur.yaml": "version: '1'\n"}},
 		{code: "E-MAN-002", name: "no YAML", files: map[string]string{"murmur.yaml": "name: ["}},
@@ -86,14 +88,14 @@ func brokenProjects() []broken {
 		{code: "E-CAP-003", name: "project configuration", files: and(own("capabilities: {filesystem: {workdir_exec: true}}\n"), ".murmur/config.yaml", "containment: scoped\n"), passes: true},
 		{code: "E-CAP-004", name: "staged runtime", files: own("capabilities: {shell: {allow: [cat], staged_runtime: [{binary: cat, source_path: /opt/cat, pin: '7'}]}}\n"), passes: true},
 		{code: "E-CAP-006", name: "unreachable script", needs: "sealed", files: and(own("capabilities: {containment: sealed, shell: {allow: [prog]}}\n"), "bin/prog", "#!/bin/sh\n"), passes: true,
-			breaks: func(dir string) error { return os.Chmod(filepath.Join(dir, "bin/prog"), 0o755) }},
+			breaks: func(dir, _ string) error { return os.Chmod(filepath.Join(dir, "bin/prog"), 0o755) }},
 		{code: "E-CAP-008", name: "peer files", files: own("lifecycle: {after_task: sleep}\nexports: {peer_files: {root: out, max_ttl: 1h}}\n")},
 		{code: "E-CAP-009", name: "state store", files: with(script+"artifacts: [{name: ana/one, version: 1.0.0, capabilities: {state: {store: ../x}}}]\n", tool, "core")},
 		{code: "E-CAP-010", name: "config block", files: with(script+"artifacts: [{name: ana/one, version: 1.0.0, config: {a: .nan}}]\n", tool, "core")},
 		{code: "E-CAP-011", name: "record store", files: with(agent+freely+"context: {record: on, record_store: a/b}\n", driver+auth, "core")},
 		{code: "E-CAP-012", name: "read-only path", files: own("capabilities: {filesystem: {read_only: [/etc]}}\n")},
 		{code: "E-CAP-016", name: "stripped variable", files: own("capabilities: {env: {allow: [GITHUB_TOKEN]}}\n"), env: []string{"GITHUB_TOKEN=x"}, passes: true},
-		{code: "E-REG-002", name: "changed bytes", files: with(script+useOne, tool, "core"), breaks: func(dir string) error { return os.WriteFile(archive(dir), []byte("x"), 0o644) }},
+		{code: "E-REG-002", name: "changed bytes", files: with(script+useOne, tool, "core"), breaks: func(dir, _ string) error { return os.WriteFile(archive(dir), []byte("x"), 0o644) }},
 		{code: "E-REG-002", name: "another pin", files: and(with(script+useOne, tool, "core"), "murmur.lock", pinOne)},
 		{code: "E-REG-102", name: "unsigned", files: and(with(script+useOne, tool, "core"), ".murmur/config.yaml", "trust: {require: all}\n")},
 		{code: "E-RUN-043", name: "pulled", files: and(with(agent+freely, driver+auth, "core"), "murmur.lock", strings.Replace(pinOne, "origin: operator", "origin: runtime\n    session: ses_0193f6a1b2c37d4e8f90a1b2c3d4e5f6", 1))},
@@ -117,20 +119,29 @@ func brokenProjects() []broken {
 		{code: "E-RUN-026", name: "spend ledger", files: and(and(with(agent+freely, driver+auth, "core"), "home/config.yaml", "spend: {tree_tokens: 5}\n"), "home/spend", "")},
 		{code: "E-RUN-009", name: "prompt file", files: with(strings.Replace(agent, "model: m", "model: m, system_prompt_file: gone.md", 1)+freely, driver+auth, "core")},
 		{code: "E-IO-003", name: "work folders", files: and(own(""), "workdir", "")},
-		{code: "E-IO-002", name: "unwritable project", needs: "user", files: own(""), breaks: func(dir string) error { return os.Chmod(dir, 0o555) }},
+		{code: "E-RUN-006", name: "no built-in driver", files: own("inference: {driver: {artifact: builtin/gone}, model: m}\n")},
+		{code: "E-RUN-030", name: "driver of processes", needs: "component", files: with(agent+freely, driver+auth, `(component (instance (export "murmur:driver/process@0.1.0")))`)},
+		{code: "E-BLD-003", name: "two payloads", files: with(script+useOne, tool, "core"), breaks: func(dir, _ string) error { return rename(dir, "t.wasm", "a.wasm", "b.wasm") }},
+		{code: "E-REG-103", name: "signature of other bytes", files: and(with(script+useOne, tool, "core"), "home/config.yaml", "trust: {require: all, keys: [ana.pub]}\n"), breaks: signOther},
+		{code: "E-REG-104", name: "key to trust", files: and(own(""), "home/config.yaml", "trust: {require: all, keys: [gone.pub]}\n")},
+		{code: "E-MAN-003", name: "what comes later", files: with(agent+freely+"lifecycle: {task_acceptance: queue, after_task: sleep}\n", driver+auth, "core")},
+		{code: "E-IO-002", name: "unwritable project", needs: "user", files: own(""), breaks: func(dir, _ string) error { return os.Chmod(dir, 0o555) }},
 	}
 }
 
 var firstCode = regexp.MustCompile(`^error\[([EW]-[A-Z]+-\d+)\]: (.*)`)
 
-// Whatever mur-stage refuses a project with, mur-doctor has named before. Every
-// row is staged for real. DIA-36, DIA-208, SES-271
+// Whatever a project is refused with, mur-doctor has named before, in the same words.
+// Every row is staged, and where that passes launched, for real. DIA-36, DIA-208, SES-271
 func TestEveryRefusalIsPredicted(t *testing.T) {
-	stage := murtest.Command(t, "mur-stage")
-	bin := t.TempDir()
+	stage, launch := murtest.Command(t, "mur-stage"), murtest.Command(t, "mur-launch")
+	murtest.Command(t, "mur-shell") // beside it
+	bin, alone := t.TempDir(), t.TempDir()
 	if err := os.Symlink(stage, filepath.Join(bin, "mur-stage")); err != nil {
 		t.Fatal(err)
 	}
+	copyFile(t, stage, filepath.Join(alone, "mur-stage"))
+	copyFile(t, launch, filepath.Join(alone, "mur-launch"))
 	reading := probe.Host()
 	for _, b := range brokenProjects() {
 		t.Run(b.code+" "+b.name, func(t *testing.T) {
@@ -140,8 +151,14 @@ func TestEveryRefusalIsPredicted(t *testing.T) {
 				t.Skip("no component engine in this build")
 			case b.needs == "sealed" && confine.Decide(reading, policy.Sealed, nil).Refusal() != nil:
 				t.Skip("this host gives no sealed class: " + confine.Decide(reading, policy.Sealed, nil).Shortfall)
+			case b.needs == "commands" && !reading.NetNS:
+				t.Skip("no network namespace can be made here: " + reading.NetworkBlocker.String())
 			case b.needs == "user" && os.Geteuid() == 0:
 				t.Skip("root may write everywhere")
+			}
+			if b.alone {
+				predicted(t, b, alone)
+				return
 			}
 			predicted(t, b, bin)
 		})
@@ -165,14 +182,22 @@ func predicted(t *testing.T, b broken, bin string) {
 
 	cmd := exec.Command(filepath.Join(bin, "mur-stage"), b.flags...)
 	cmd.Dir, cmd.Env = dir, env
+	if b.alone {
+		document, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("mur-stage: %v", err)
+		}
+		cmd = exec.Command(filepath.Join(bin, "mur-launch"))
+		cmd.Dir, cmd.Env, cmd.Stdin = dir, env, bytes.NewReader(document)
+	}
 	said, err := cmd.CombinedOutput()
 	m := firstCode.FindSubmatch(said)
 	if err == nil || m == nil || string(m[1]) != b.code {
-		t.Fatalf("mur-stage: %v, want %s: %s", err, b.code, said)
+		t.Fatalf("%s: %v, want %s: %s", cmd.Path, err, b.code, said)
 	}
 	i := slices.IndexFunc(report.Checks, func(c struct{ Name, Status, Code, Message string }) bool { return c.Code == b.code && c.Status != "ok" })
 	if i < 0 {
-		t.Fatalf("mur-stage refuses with %s, and mur-doctor says\n%s", said, out.Bytes())
+		t.Fatalf("it is refused with %s, and mur-doctor says\n%s", said, out.Bytes())
 	}
 	words := func(text string) bool {
 		return slices.ContainsFunc(report.Checks, func(c struct{ Name, Status, Code, Message string }) bool {
@@ -180,7 +205,7 @@ func predicted(t *testing.T, b broken, bin string) {
 		})
 	}
 	if first := string(m[2]); !words(first) && b.code != "E-RUN-008" {
-		t.Errorf("mur-stage says %q, and mur-doctor has no such words:\n%s", first, out.Bytes())
+		t.Errorf("%s says %q, and mur-doctor has no such words:\n%s", cmd.Path, first, out.Bytes())
 	}
 	if (status == 0) != b.passes {
 		t.Errorf("the status of mur-doctor is %d: %s", status, out.Bytes())
@@ -192,7 +217,7 @@ func lay(t *testing.T, b broken, dir, home string) {
 	t.Helper()
 	project, murmur := map[string]string{}, map[string]string{}
 	for name, text := range b.files {
-		if strings.HasPrefix(text, "(module") {
+		if strings.HasPrefix(text, "(module") || strings.HasPrefix(text, "(component") {
 			wasm, err := component.Wat(text)
 			if err != nil {
 				t.Fatal(err)
@@ -217,7 +242,7 @@ func lay(t *testing.T, b broken, dir, home string) {
 		err = put(dir, "ana", filepath.Join(dir, "tool"))
 	}
 	if b.breaks != nil && err == nil {
-		err = b.breaks(dir)
+		err = b.breaks(dir, home)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -32,6 +32,8 @@ func unbuilt(c *manifest.Capsule, p policy.Policy) (keys, reasons []string) {
 		add(inf.Transport == manifest.Process, "inference.transport", "harness programs are not run yet")
 		add(len(inf.Alternates) > 0, "inference.alternates", "a session can not change its driver yet")
 	}
+	l := c.Lifecycle
+	add(c.Agent() && l.TaskAcceptance == manifest.AcceptQueue && l.AfterTask == manifest.AfterSleep, "lifecycle.task_acceptance", "a session takes one task and no more yet")
 	add(c.Network.Authentication != nil, "network.authentication", "the door checks no credentials yet")
 	add(c.Exports.Files != nil, "exports.files", "the door serves no files yet")
 	add(c.Exports.PeerFiles != nil, "exports.peer_files", "the door serves no files yet")
