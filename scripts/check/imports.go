@@ -59,10 +59,11 @@ var rooms = map[string][]string{
 	"trace/tracegen":          {"trace", "ids", "workfs"}, // for tests and benchmarks
 	"wasmhost":                {"diag", "policy"},
 	"wasmhost/outbound":       {"wasmhost", "policy"},
-	"wasmhost/core":           {"wasmhost", "wasmhost/outbound", "wasmhost/core/onwazero", "wasmhost/core/runner", "wasmhost/core/sections"},
+	"wasmhost/core":           {"wasmhost", "wasmhost/outbound", "wasmhost/core/onwazero", "wasmhost/core/runner", "wasmhost/core/sections", "wasmhost/core/wasip1"},
 	"wasmhost/core/onwazero":  {"wasmhost", "wasmhost/core/runner", "wasmhost/core/sections"},
 	"wasmhost/core/runner":    {"wasmhost", "wasmhost/core/sections"},
 	"wasmhost/core/sections":  {},
+	"wasmhost/core/wasip1":    {},
 	"wasmhost/component":      {"wasmhost", "wasmhost/component/wasi", "wasmhost/wasmtime"},
 	"wasmhost/component/wasi": {"wasmhost", "wasmhost/wasmtime"},
 	"wasmhost/wasmtime":       {},
@@ -84,7 +85,7 @@ var rooms = map[string][]string{
 // directories, relative to the project, whose tree may.
 var leaves = map[string][]string{
 	"github.com/bytecodealliance/wasmtime-go": {"lib/wasmhost/wasmtime"},
-	"github.com/tetratelabs/wazero":           {"lib/wasmhost/core", "examples/wasm-tools"},
+	"github.com/tetratelabs/wazero":           {"lib/wasmhost/core/onwazero", "examples/wasm-tools"},
 	"golang.org/x/net/bpf":                    {"lib/confine/seccomp", "lib/confine/worker", "mur-shell/internal/room"},
 	"gopkg.in/yaml.v3":                        {"lib/internal/strictyaml", "lib/config", "lib/lockfile", "lib/manifest"},
 	"github.com/itchyny/gojq":                 {"mur-trace"},

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/core/onwazero"
 	"github.com/mur-capsules/mur/lib/wasmhost/core/runner"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/wasip1"
 )
 
 // call is the state of one call of a guest: what its host functions may use and
@@ -20,9 +20,8 @@ type call struct {
 	limits wasmhost.Limits // without zeros
 	inst   runner.Instance
 
-	op    string
-	std   stdio
-	files openFiles
+	std  stdio
+	wasi *wasip1.Host
 
 	slot     []byte
 	handles  map[int32]*httpHandle
@@ -34,8 +33,6 @@ type call struct {
 	status uint32
 	fault  *wasmhost.Fault // why a host function ended the guest
 }
-
-func callOf(ctx context.Context) *call { return onwazero.HostOf(ctx).(*call) }
 
 // errEnded unwinds a guest that a host function ends; the reason is in
 // call.fault, call.exited or the context.
@@ -58,14 +55,8 @@ func (c *call) note(r any) {
 	c.fault = &wasmhost.Fault{Cause: wasmhost.HostPanic, Err: fmt.Errorf("panic: %v", r)}
 }
 
-// guard turns a panic of a host function into a fault and ends the guest. It is
-// deferred around every host function and every writer of the caller's.
-func (c *call) guard() {
-	if r := recover(); r != nil {
-		c.note(r)
-		onwazero.End()
-	}
-}
+// within sets the time of what the guest does next.
+func (c *call) within(ctx context.Context) { c.ctx, c.wasi.Context = ctx, ctx }
 
 // withDeadline bounds one phase of a call; a zero deadline is the default one.
 func withDeadline(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {

@@ -8,15 +8,13 @@ import (
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/core/sections"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/wasip1"
 )
 
 // Interface is the import module of the core-module interface (WIT-34).
 const Interface = "murmur:core@0.1.0"
 
-const (
-	wasiModule = "wasi_snapshot_preview1"
-	corePrefix = "murmur:core@"
-)
+const corePrefix = "murmur:core@"
 
 // Shape says how a core module is run.
 type Shape string
@@ -66,7 +64,7 @@ func Check(wasm []byte, kind wasmhost.Kind) (Shape, error) {
 func checkImports(m *sections.Module) error {
 	for _, imp := range m.Imports {
 		served, known := coreSignatures, imp.Module == Interface
-		if imp.Module == wasiModule {
+		if imp.Module == wasip1.Module {
 			served, known = wasiSignatures, true
 		}
 		if strings.HasPrefix(imp.Module, corePrefix) && !known {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/core/runner"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/sections"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/wasip1"
 )
 
 // Results of murmur:core functions (WIT section 5).
@@ -49,10 +51,26 @@ func funcs() []runner.Func {
 	for name, f := range hostFuncs {
 		out = append(out, runner.Func{Module: Interface, Name: name, Type: coreSignatures[name], Call: hostFunc(f)})
 	}
+	for _, f := range wasip1.Funcs() {
+		out = append(out, runner.Func{Module: wasip1.Module, Name: f.Name, Type: sections.Signature(f.Type), Call: wasiFunc(f)})
+	}
 	return out
 }
 
 func hostFunc(f func(*call, memory, args) int32) func(any, []byte, []uint64) bool {
+	return guarded(func(c *call, mem memory, words []uint64) (end bool) {
+		code := f(c, mem, words)
+		if c.ctx.Err() != nil {
+			return true // whatever the function says: the time is over
+		}
+		words[0] = uint64(uint32(code))
+		return false
+	})
+}
+
+// guarded turns a panic of a host function, or of a stream of the caller's, into a
+// fault and ends the guest.
+func guarded(f func(c *call, mem memory, words []uint64) (end bool)) func(any, []byte, []uint64) bool {
 	return func(host any, mem []byte, words []uint64) (end bool) {
 		c := host.(*call)
 		defer func() {
@@ -61,12 +79,7 @@ func hostFunc(f func(*call, memory, args) int32) func(any, []byte, []uint64) boo
 				end = true
 			}
 		}()
-		code := f(c, mem, words)
-		if c.ctx.Err() != nil {
-			return true // whatever the function says: the time is over
-		}
-		words[0] = uint64(uint32(code))
-		return false
+		return f(c, mem, words)
 	}
 }
 

@@ -3,19 +3,14 @@ package core
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
-	"slices"
 	"strings"
 
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/experimental/sysfs"
-
 	"github.com/mur-capsules/mur/lib/wasmhost"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/wasip1"
 )
 
 // The second argument of a command and the op of a reactor (WIT-46, WIT-52,
@@ -95,8 +90,9 @@ func (g *Guest) run(ctx context.Context, in *wasmhost.Instance, op string, input
 			h.close()
 		}
 	}()
-	c.op, c.std = op, streams(c)
-	defer c.files.closeAll()
+	c.std = streams(c)
+	c.wasi = wasip1.New(wasiConfig(in, op, c.std))
+	defer c.wasi.Close()
 	if c.inst, err = g.program.New(c.limits, c); err != nil {
 		return hostFault(err)
 	}
@@ -104,7 +100,7 @@ func (g *Guest) run(ctx context.Context, in *wasmhost.Instance, op string, input
 
 	ictx, cancel := withDeadline(ctx, c.limits.Deadline)
 	defer cancel()
-	c.ctx = ictx
+	c.within(ictx)
 	err = c.inst.Start(ictx)
 	if err == nil && c.reactor {
 		_, err = c.inst.Call(ictx, exportInitialize)
@@ -115,7 +111,7 @@ func (g *Guest) run(ctx context.Context, in *wasmhost.Instance, op string, input
 
 	cctx, cancel := withDeadline(ctx, c.limits.Deadline)
 	defer cancel()
-	c.ctx = cctx
+	c.within(cctx)
 	if c.reactor {
 		err = c.handle(cctx, op, input)
 	} else {
@@ -175,43 +171,3 @@ func withDefaults(l wasmhost.Limits) wasmhost.Limits {
 	}
 	return l
 }
-
-// moduleConfig is what WASI shows the guest.
-func moduleConfig(host any) wazero.ModuleConfig {
-	c := host.(*call)
-	in, std := c.in, c.std
-	config := wazero.NewModuleConfig().
-		WithArgs(in.Name, c.op).
-		WithStdin(std.in).WithStdout(std.out).WithStderr(std.err).
-		WithRandSource(rand.Reader).
-		WithSysWalltime().
-		WithNanotime(monotonic, 1).
-		WithOsyield(runtime.Gosched)
-	for _, kv := range in.Env {
-		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && name != "PWD" && !strings.ContainsRune(kv, 0) {
-			config = config.WithEnv(name, value)
-		}
-	}
-	config = config.WithEnv("PWD", "/")
-
-	fsc := wazero.NewFSConfig().(sysfs.FSConfig)
-	hasState := slices.ContainsFunc(in.Dirs, func(d wasmhost.Dir) bool { return d.Guest == stateDir })
-	mounted := false
-	for _, d := range in.Dirs {
-		dir, at := &rootFS{root: d.Root, files: &c.files}, "/"+d.Guest
-		if d.Guest == "." {
-			at = "/"
-			if hasState {
-				dir.hidden = stateDir
-			}
-		}
-		fsc, mounted = fsc.WithSysFSMount(dir, at).(sysfs.FSConfig), true
-	}
-	if mounted {
-		config = config.WithFSConfig(fsc.(wazero.FSConfig))
-	}
-	return config
-}
-
-// stateDir is the guest name of the store (WIT-31).
-const stateDir = "state"

@@ -1,6 +1,9 @@
 package core
 
-import "github.com/mur-capsules/mur/lib/wasmhost/core/sections"
+import (
+	"github.com/mur-capsules/mur/lib/wasmhost/core/sections"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/wasip1"
+)
 
 // coreSignatures are the functions of murmur:core@0.1.0 (WIT-39).
 var coreSignatures = map[string]sections.Signature{
@@ -16,53 +19,11 @@ var coreSignatures = map[string]sections.Signature{
 	"respond":       "ii:i",
 }
 
-// wasiSignatures are the functions of WASI preview 1 as wazero serves them; a
-// test compares the two (WIT-61).
-var wasiSignatures = map[string]sections.Signature{
-	"args_get":                "ii:i",
-	"args_sizes_get":          "ii:i",
-	"clock_res_get":           "ii:i",
-	"clock_time_get":          "iIi:i",
-	"environ_get":             "ii:i",
-	"environ_sizes_get":       "ii:i",
-	"fd_advise":               "iIIi:i",
-	"fd_allocate":             "iII:i",
-	"fd_close":                "i:i",
-	"fd_datasync":             "i:i",
-	"fd_fdstat_get":           "ii:i",
-	"fd_fdstat_set_flags":     "ii:i",
-	"fd_fdstat_set_rights":    "iII:i",
-	"fd_filestat_get":         "ii:i",
-	"fd_filestat_set_size":    "iI:i",
-	"fd_filestat_set_times":   "iIIi:i",
-	"fd_pread":                "iiiIi:i",
-	"fd_prestat_dir_name":     "iii:i",
-	"fd_prestat_get":          "ii:i",
-	"fd_pwrite":               "iiiIi:i",
-	"fd_read":                 "iiii:i",
-	"fd_readdir":              "iiiIi:i",
-	"fd_renumber":             "ii:i",
-	"fd_seek":                 "iIii:i",
-	"fd_sync":                 "i:i",
-	"fd_tell":                 "ii:i",
-	"fd_write":                "iiii:i",
-	"path_create_directory":   "iii:i",
-	"path_filestat_get":       "iiiii:i",
-	"path_filestat_set_times": "iiiiIIi:i",
-	"path_link":               "iiiiiii:i",
-	"path_open":               "iiiiiIIii:i",
-	"path_readlink":           "iiiiii:i",
-	"path_remove_directory":   "iii:i",
-	"path_rename":             "iiiiii:i",
-	"path_symlink":            "iiiii:i",
-	"path_unlink_file":        "iii:i",
-	"poll_oneoff":             "iiii:i",
-	"proc_exit":               "i:",
-	"proc_raise":              "i:i",
-	"random_get":              "ii:i",
-	"sched_yield":             ":i",
-	"sock_accept":             "iii:i",
-	"sock_recv":               "iiiiii:i",
-	"sock_send":               "iiiii:i",
-	"sock_shutdown":           "ii:i",
-}
+// wasiSignatures are the functions of WASI preview 1 (WIT-61).
+var wasiSignatures = func() map[string]sections.Signature {
+	out := map[string]sections.Signature{}
+	for _, f := range wasip1.Funcs() {
+		out[f.Name] = sections.Signature(f.Type)
+	}
+	return out
+}()

@@ -84,8 +84,7 @@ func (w *patientWriter) Write(p []byte) (int, error) {
 	select {
 	case res := <-done:
 		if res.panic != nil {
-			defer w.c.guard()
-			panic(res.panic)
+			panic(res.panic) // of the guest's host function (guarded)
 		}
 		return res.n, res.err
 	case <-w.c.ctx.Done():

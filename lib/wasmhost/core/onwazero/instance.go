@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/sys"
@@ -39,7 +40,7 @@ func (in *instance) Start(ctx context.Context) error {
 	if err := in.checkLimits(); err != nil {
 		return err
 	}
-	config := in.p.engine.wasi.Config(in.host).
+	config := wazero.NewModuleConfig().
 		WithName(""). // any number of instances at a time
 		WithStartFunctions()
 	var err error

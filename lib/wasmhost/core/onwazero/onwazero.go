@@ -25,25 +25,12 @@ import (
 type Engine struct {
 	info  wasmhost.EngineInfo
 	funcs []runner.Func
-	wasi  WASI
 }
 
-// WASI is WASI as wazero serves it.
-type WASI struct {
-	Define func(context.Context, wazero.Runtime) error
-	Config func(host any) wazero.ModuleConfig
+// New makes an engine whose guests are served funcs.
+func New(funcs []runner.Func) (runner.Engine, error) {
+	return &Engine{info: Info(), funcs: funcs}, nil
 }
-
-// New makes an engine whose guests are served funcs and WASI.
-func New(funcs []runner.Func, wasi WASI) (runner.Engine, error) {
-	return &Engine{info: Info(), funcs: funcs, wasi: wasi}, nil
-}
-
-// HostOf is the host of the instance that ctx belongs to.
-func HostOf(ctx context.Context) any { return ctx.Value(hostKey{}).(*instance).host }
-
-// End ends the guest of the running host function.
-func End() { panic(errEnded) }
 
 // Info identifies wazero and the code it generates here.
 func (e *Engine) Info() wasmhost.EngineInfo { return e.info }
@@ -111,7 +98,7 @@ func (e *Engine) build(ctx context.Context, wasm []byte, f *form) (_ runner.Prog
 			_ = p.Close()
 		}
 	}()
-	if err := errors.Join(define(ctx, p.runtime, e.funcs), e.wasi.Define(ctx, p.runtime)); err != nil {
+	if err := define(ctx, p.runtime, e.funcs); err != nil {
 		return nil, err
 	}
 	cctx := experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
@@ -136,7 +123,7 @@ func define(ctx context.Context, r wazero.Runtime, funcs []runner.Func) error {
 			b = r.NewHostModuleBuilder(f.Module)
 			builders[f.Module] = b
 		}
-		params, results := Values(f.Type)
+		params, results := values(f.Type)
 		b.NewFunctionBuilder().WithGoModuleFunction(hostFunc(f), params, results).Export(f.Name)
 	}
 	for _, b := range builders {
@@ -147,8 +134,8 @@ func define(ctx context.Context, r wazero.Runtime, funcs []runner.Func) error {
 	return nil
 }
 
-// Values spells a signature for wazero.
-func Values(s sections.Signature) (params, results []api.ValueType) {
+// values spells a signature for wazero.
+func values(s sections.Signature) (params, results []api.ValueType) {
 	into := &params
 	for _, c := range s {
 		switch c {

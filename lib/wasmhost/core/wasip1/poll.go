@@ -29,7 +29,7 @@ type due struct {
 // streams never block, so a subscription to one is due at once.
 func pollOneoff(h *Host, m memory, a args) Errno {
 	n := uint64(a.u32(2))
-	if n == 0 || n > maxSubscriptions {
+	if n == 0 {
 		return EINVAL
 	}
 	subs, ok := m.at(a.u32(0), n*subscriptionSize)
@@ -39,6 +39,9 @@ func pollOneoff(h *Host, m memory, a args) Errno {
 	events, ok := m.at(a.u32(1), n*eventSize)
 	if !ok {
 		return EFAULT
+	}
+	if n > maxSubscriptions {
+		return EINVAL
 	}
 	wait, answers, ok := h.subscribed(subs)
 	if !ok {
