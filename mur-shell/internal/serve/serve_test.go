@@ -369,14 +369,14 @@ func TestForeground(t *testing.T) {
 		// them does not.
 		began, nap := time.Now(), murtest.Naptime()
 		v := c.answer(c.exec("foreground", "sh", "sleep "+nap+" & echo x", map[string]any{"timeout_secs": 2}))
-		if took := time.Since(began); took < 1900*time.Millisecond || took > 5*time.Second {
+		if took := time.Since(began); took < 1900*time.Millisecond || took > 15*time.Second {
 			t.Errorf("ended after %s", took)
 		}
 		expect(t, v, map[string]any{"timed_out": true, "stdout": "x\n"})
 		began = time.Now()
 		v = c.run("sh", "setsid sleep "+nap+" >/dev/null 2>&1 </dev/null & echo x")
 		expect(t, v, map[string]any{"exit_code": 0, "leftovers": 1, "stdout": "x\n"})
-		if took := time.Since(began); took > 1500*time.Millisecond {
+		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("ended after %s", took)
 		}
 		if left := murtest.Processes(t, nap); len(left) > 0 {
@@ -582,7 +582,7 @@ func TestLatchAndShutdown(t *testing.T) {
 	c.send(map[string]any{"op": "shutdown", "id": s})
 	expect(t, c.answer(id+" completed"), map[string]any{"exit_code": 143})
 	expect(t, c.answer(s), map[string]any{"event": "bye"})
-	if took := time.Since(began); took > 4*time.Second {
+	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the end took %s", took)
 	}
 	if err := cmd.Wait(); err != nil {
@@ -613,7 +613,7 @@ func TestNobodyOutlivesTheSession(t *testing.T) {
 			began := time.Now()
 			_ = cmd.Wait()
 			eventually(t, "all gone after the "+how, func() bool { return len(murtest.Processes(t, nap)) == 0 })
-			if took := time.Since(began); took > 4*time.Second {
+			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("%s: gone after %s", how, took)
 			}
 		}
