@@ -4,16 +4,18 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxPath bounds a path, as Linux does.
 const maxPath = 4096
 
 // place is where a path of a guest leads: a name, not yet resolved, beneath a
-// granted directory. It is local: "." or without "..", and ends in a slash when the
-// guest says that it is a directory.
+// granted directory. Read as text it is local (filepath.IsLocal); what a ".." in it
+// means once links are followed, os.Root finds.
 type place struct {
 	dir  *Dir
 	name string
@@ -25,7 +27,7 @@ func (m memory) text(ptr, n uint32) (string, Errno) {
 	switch {
 	case !ok:
 		return "", EFAULT
-	case n > maxPath:
+	case n >= maxPath:
 		return "", ENAMETOOLONG
 	case n == 0:
 		return "", ENOENT
@@ -51,19 +53,18 @@ func (h *Host) place(m memory, fd, ptr, n uint32) (place, Errno) {
 	if !d.isDir {
 		return place{}, ENOTDIR
 	}
-	clean := path.Clean(p)
-	if clean == ".." || strings.HasPrefix(clean, "../") || strings.HasPrefix(clean, "/") {
+	if !filepath.IsLocal(p) {
 		return place{}, EPERM
 	}
-	name := path.Join(d.name, clean)
-	if first, _, _ := strings.Cut(name, "/"); first == d.dir.Hidden {
-		return place{}, ENOENT
+	name := p
+	if d.name != "." {
+		name = d.name + "/" + p
 	}
-	if name != "." && (strings.HasSuffix(p, "/") || strings.HasSuffix(p, "/.")) {
-		name += "/"
-	}
-	if len(name) > maxPath {
+	if len(name) >= maxPath {
 		return place{}, ENAMETOOLONG
+	}
+	if first, _, _ := strings.Cut(path.Clean(name), "/"); first == d.dir.Hidden {
+		return place{}, ENOENT
 	}
 	return place{d.dir, name}, 0
 }
@@ -72,15 +73,15 @@ func (h *Host) place(m memory, fd, ptr, n uint32) (place, Errno) {
 // given with a slash after it.
 func (p place) entry() string { return strings.TrimRight(p.name, "/") }
 
-// within runs an operation on the parent directory of the entry, with its last name.
-func (p place) within(op func(parent int, name string) error) error {
+// parent opens the directory the entry is in, for what os.Root does not do or does
+// differently from the system. The name is a plain one, which stays in there.
+func (p place) parent() (dir *os.File, name string, err error) {
 	parent, name := path.Split(p.entry())
-	f, err := p.dir.Root.Open(path.Join(".", parent))
-	if err != nil {
-		return err
+	if name == "." || name == ".." {
+		return nil, "", EINVAL
 	}
-	defer f.Close()
-	return control(f, func(fd int) error { return op(fd, name) })
+	dir, err = p.dir.Root.Open(parent + ".")
+	return dir, name, err
 }
 
 // stat tells of the entry, or with follow of what a link leads to.
@@ -89,6 +90,24 @@ func (p place) stat(follow bool) (fs.FileInfo, error) {
 		return p.dir.Root.Stat(p.name)
 	}
 	return p.dir.Root.Lstat(p.name)
+}
+
+// setTimes sets stamps of the entry, or with follow of what a link leads to.
+func (p place) setTimes(stamps [2]stamp, follow bool) error {
+	fi, err := p.stat(follow)
+	if err != nil {
+		return err
+	}
+	if fi.Mode()&fs.ModeSymlink == 0 {
+		return p.dir.Root.Chtimes(p.name, stamps[0].time(), stamps[1].time())
+	}
+	parent, name, err := p.parent()
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	times := []unix.Timespec{stamps[0].timespec(), stamps[1].timespec()}
+	return control(parent, func(fd int) error { return unix.UtimesNanoAt(fd, name, times, unix.AT_SYMLINK_NOFOLLOW) })
 }
 
 // unlink takes away an entry that is not a directory.
@@ -119,7 +138,22 @@ func (p place) rename(to place) error {
 	if !p.mayBeAt(to) {
 		return EPERM
 	}
-	return p.dir.Root.Rename(p.entry(), to.entry())
+	src, srcName, err := p.parent()
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, dstName, err := to.parent()
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	// rename(2) follows no link at the end, and wants a directory before a slash.
+	srcName += p.name[len(p.entry()):]
+	dstName += to.name[len(to.entry()):]
+	return control(src, func(srcFD int) error {
+		return control(dst, func(dstFD int) error { return unix.Renameat(srcFD, srcName, dstFD, dstName) })
+	})
 }
 
 // link gives the entry a second name. It follows no link.
@@ -150,16 +184,13 @@ func (p place) symlink(target string) error {
 
 // mayLinkTo tells whether a link at that place leads to a place inside the
 // directory. It allows only targets that climb first and descend after, from where
-// the link really lies: what a later ".." means depends on links before it.
+// the link really lies: what a later ".." means depends on links before it (WIT-74).
 func (p place) mayLinkTo(target string) bool {
 	if target == "" || strings.HasPrefix(target, "/") {
 		return false
 	}
-	depth, ok := depth(p.dir.Root, path.Dir(p.entry()))
-	if !ok {
-		return false
-	}
-	climbing := true
+	parent, _ := path.Split(p.entry())
+	depth, climbing := depth(p.dir.Root, parent), true
 	for part := range strings.SplitSeq(target, "/") {
 		switch part {
 		case "", ".":
@@ -174,20 +205,24 @@ func (p place) mayLinkTo(target string) bool {
 	return true
 }
 
-// depth counts the directories from the root to dir; it knows only paths without
-// links.
-func depth(root *os.Root, dir string) (int, bool) {
-	if dir == "." {
-		return 0, true
-	}
-	parts := strings.Split(dir, "/")
-	for i := range parts {
-		fi, err := root.Lstat(strings.Join(parts[:i+1], "/"))
-		if err != nil || !fi.IsDir() {
-			return 0, false
+// depth is how many directories dir lies below the root at least: none when the way
+// goes through a link or "..".
+func depth(root *os.Root, dir string) int {
+	depth, prefix := 0, ""
+	for part := range strings.SplitSeq(dir, "/") {
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			return 0
 		}
+		prefix = path.Join(prefix, part)
+		if fi, err := root.Lstat(prefix); err != nil || !fi.IsDir() {
+			return 0
+		}
+		depth++
 	}
-	return len(parts), true
+	return depth
 }
 
 // control runs a system call on an open descriptor.
@@ -201,107 +236,4 @@ func control(f *os.File, op func(fd int) error) error {
 		return err
 	}
 	return opErr
-}
-
-// Flags of path_open: oflags, and of fdflags what counts.
-const (
-	openCreate    = 1
-	openDirectory = 2
-	openExclusive = 4
-	openTruncate  = 8
-	openFlags     = 15
-
-	flagAppend   = 1
-	flagDsync    = 2
-	flagNonblock = 4
-	flagRsync    = 8
-	flagSync     = 16
-)
-
-// request is how path_open is asked to open a place.
-type request struct {
-	follow bool
-	oflags uint16
-	flags  uint16 // fdflags
-	rights uint64
-}
-
-// open opens a file or directory, never anything else: a pipe or a device could
-// make somebody wait, or do something by being opened.
-func (p place) open(r request) (*descriptor, error) {
-	if r.oflags&^openFlags != 0 || r.oflags&openDirectory != 0 && r.oflags&openCreate != 0 {
-		return nil, EINVAL
-	}
-	const makes = openCreate | openExclusive // nothing may be there
-	if fi, err := p.stat(r.follow); err == nil && r.oflags&makes != makes {
-		if errno := r.refuses(fi.Mode()); errno != 0 {
-			return nil, errno
-		}
-	}
-	f, err := p.dir.Root.OpenFile(p.name, r.mode(), 0o666)
-	if err != nil {
-		return nil, err
-	}
-	fi, err := f.Stat()
-	if err == nil {
-		// It may have become something else since.
-		if errno := r.refuses(fi.Mode()); errno != 0 {
-			err = errno
-		}
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &descriptor{
-		dir: p.dir, name: path.Clean(p.name), f: f, isDir: fi.IsDir(), append: r.flags&flagAppend != 0,
-	}, nil
-}
-
-// refuses says why what has that mode is not opened.
-func (r request) refuses(mode fs.FileMode) Errno {
-	switch {
-	case mode&fs.ModeSymlink != 0:
-		return ELOOP
-	case r.oflags&openDirectory != 0 && !mode.IsDir():
-		return ENOTDIR
-	case mode.IsDir() && r.mode()&(os.O_WRONLY|os.O_RDWR) != 0:
-		return EISDIR
-	case !mode.IsDir() && !mode.IsRegular():
-		return EACCES
-	}
-	return 0
-}
-
-// mode is the request as flags of open(2). WASI has no mode of reading and writing:
-// the rights stand for it, and where they name neither, what else is asked for.
-// O_NONBLOCK makes opening a pipe return at once, which is refused after that.
-func (r request) mode() int {
-	const read, write = rightRead, rightWrite
-	out := syscall.O_NONBLOCK | syscall.O_NOCTTY
-	switch {
-	case r.rights&(read|write) == read|write:
-		out |= os.O_RDWR
-	case r.rights&write != 0:
-		out |= os.O_WRONLY
-	case r.rights&read != 0:
-	case r.oflags&(openCreate|openTruncate) != 0 || r.flags&flagAppend != 0:
-		out |= os.O_RDWR
-	}
-	if r.oflags&openCreate != 0 {
-		out |= os.O_CREATE
-	}
-	if r.oflags&openExclusive != 0 && r.oflags&openDirectory == 0 {
-		out |= os.O_EXCL
-	}
-	if r.oflags&openTruncate != 0 {
-		out |= os.O_TRUNC
-	}
-	if r.flags&flagAppend != 0 {
-		out |= os.O_APPEND
-	}
-	if r.flags&(flagDsync|flagRsync|flagSync) != 0 {
-		out |= os.O_SYNC
-	}
-	return out
 }

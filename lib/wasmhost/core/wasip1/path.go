@@ -1,7 +1,5 @@
 package wasip1
 
-import "golang.org/x/sys/unix"
-
 // lookupFollow makes a function go through a link at the end of a path.
 const lookupFollow = 1
 
@@ -69,13 +67,7 @@ func pathFilestatSetTimes(h *Host, m memory, a args) Errno {
 	if errno != 0 {
 		return errno
 	}
-	if a.u32(1)&lookupFollow != 0 {
-		return errnoOf(p.dir.Root.Chtimes(p.name, stamps[0].time(), stamps[1].time()))
-	}
-	times := []unix.Timespec{stamps[0].timespec(), stamps[1].timespec()}
-	return errnoOf(p.within(func(parent int, name string) error {
-		return unix.UtimesNanoAt(parent, name, times, unix.AT_SYMLINK_NOFOLLOW)
-	}))
+	return errnoOf(p.setTimes(stamps, a.u32(1)&lookupFollow != 0))
 }
 
 // twoPlaces reads two places, each a descriptor and a path.
