@@ -84,7 +84,7 @@ func MakePlan(g Grants) Plan {
 	p.PrivateMounts = !p.ComposedRoot && g.Reading.MountNS && g.Folders.Work != "/"
 	p.PrivateProc = p.PrivateMounts && g.Reading.ProcView == "private"
 	p.Noexec = !g.Policy.WorkdirExec && (p.PrivateMounts || p.ComposedRoot)
-	p.OverTmp = (p.ComposedRoot || p.PrivateMounts) && !slices.ContainsFunc(append([]string{g.Folders.Work, g.Folders.Tmp, g.Folders.Home, g.Folders.Runtime}, g.Folders.ReadOnly...), beneathTmp)
+	p.OverTmp = (p.ComposedRoot || p.PrivateMounts) && !g.Folders.beneathTmp()
 	p.folders(g.Folders)
 	p.programs(g)
 	p.lent(g.Policy)
@@ -95,15 +95,11 @@ func MakePlan(g Grants) Plan {
 	return p
 }
 
-func beneathTmp(dir string) bool { return strings.HasPrefix(dir+"/", "/tmp/") }
-
-// TempMapping is how a literal /tmp relates to the session's temporary folder
-// (CON-72): private-tmp when it leads there, else env-only.
-func (p Plan) TempMapping() string {
-	if p.OverTmp {
-		return "private-tmp"
-	}
-	return "env-only"
+// beneathTmp tells whether one of the folders would be hidden by another /tmp.
+func (f Folders) beneathTmp() bool {
+	return slices.ContainsFunc(append([]string{f.Work, f.Tmp, f.Home, f.Runtime}, f.ReadOnly...), func(dir string) bool {
+		return strings.HasPrefix(dir+"/", "/tmp/")
+	})
 }
 
 func (p *Plan) grant(tree Tree, path, reason string, args ...any) {

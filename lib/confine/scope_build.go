@@ -19,9 +19,8 @@ type Scope struct {
 	ExportsFiles        *FilesExport
 	PeerFiles           *PeerExport
 	ParentWorkdir       *ParentWorkdir
-	// TempDir is the session's temporary folder; before a session exists, where
-	// it would be.
-	TempDir string
+	// Folders are the session's; before a session exists, where they would be.
+	Folders Folders
 }
 
 // Report makes the scope report of a session (CON section 6). mur-stage puts it
@@ -61,7 +60,7 @@ func Report(s Scope) ScopeReport {
 		InstallGrants:            InstallGrants{Skill: words(p.InstallSkill), Tool: words(p.InstallTool), FromSources: p.InstallFromSources},
 		IOMax:                    IOMax{DeclaredBytesPerSec: p.DeclaredResources.CgroupIOBytesPerSec, Status: "not-required"},
 		ProcessBoundary:          d.processBoundary(s.Reading),
-		TempDir:                  TempDir{Path: s.TempDir, Mapping: d.TempMapping(s.Reading)},
+		TempDir:                  TempDir{Path: s.Folders.Tmp, Mapping: d.TempMapping(s.Reading, s.Folders)},
 	}
 	if !r.FloorMet {
 		r.ShortfallReason = d.Shortfall
@@ -83,10 +82,11 @@ func Report(s Scope) ScopeReport {
 // namespace of CON-71.
 func (d Decision) PrivateMounts(r Reading) bool { return d.Achieved == policy.Scoped && r.MountNS }
 
-// TempMapping is private-tmp when a literal /tmp leads to the session's folder,
-// else env-only (CON-72).
-func (d Decision) TempMapping(r Reading) string {
-	if d.Achieved == policy.Sealed || d.PrivateMounts(r) {
+// TempMapping is private-tmp when a literal /tmp leads to the session's temporary
+// folder, else env-only: so it stays where a folder of the session lies beneath /tmp
+// (CON-72).
+func (d Decision) TempMapping(r Reading, f Folders) string {
+	if (d.Achieved == policy.Sealed || d.PrivateMounts(r) && f.Work != "/") && !f.beneathTmp() {
 		return "private-tmp"
 	}
 	return "env-only"

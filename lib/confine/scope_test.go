@@ -90,7 +90,7 @@ func full() Scope {
 		StateStores:         []StateStore{{"ana/count", "memory", "/h/state/memory"}},
 		ConfiguredArtifacts: []string{"ana/count"},
 		ExportsFiles:        &FilesExport{"out", "read-only", 100}, PeerFiles: &PeerExport{"out", &ttl, 5},
-		TempDir: "/h/records/p/s/tmp",
+		Folders: Folders{Tmp: "/h/records/p/s/tmp"},
 	}
 }
 

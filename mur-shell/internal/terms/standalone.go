@@ -86,7 +86,8 @@ func Standalone(ctx context.Context, o Options, env cli.Env, host Host) (_ *Term
 
 	t.Decision = confine.Decide(t.Reading, floor, t.caps(work))
 	id := filepath.Join(t.home.Path(), standaloneDir, t.ID)
-	t.Report = confine.Report(confine.Scope{Reading: t.Reading, Decision: t.Decision, Policy: t.Policy, TempDir: filepath.Join(id, "tmp")})
+	folders := confine.Folders{Work: work, Tmp: filepath.Join(id, "tmp"), Home: filepath.Join(id, "home"), ReadOnly: []string{filepath.Join(id, "logs")}}
+	t.Report = confine.Report(confine.Scope{Reading: t.Reading, Decision: t.Decision, Policy: t.Policy, Folders: folders})
 	if !o.Report {
 		if err := t.Decision.Refusal(); err != nil {
 			return nil, err
@@ -96,16 +97,15 @@ func Standalone(ctx context.Context, o Options, env cli.Env, host Host) (_ *Term
 		return nil, err
 	}
 	t.Runtime = map[string]string{"MURMUR_RECORDS_DIR": id}
-	folders := confine.Folders{Work: work, Tmp: filepath.Join(id, "tmp"), Home: filepath.Join(id, "home"), ReadOnly: []string{filepath.Join(id, "logs")}}
 	if !o.Report {
 		if folders, err = t.makeFolders(work); err != nil {
 			return nil, err
 		}
 	}
 	t.Plan = confine.MakePlan(confine.Grants{
-		Reading: t.Reading, Decision: t.Decision, Policy: t.Policy, Exec: found.Exec, Folders: folders, RunAs: t.runAs(work),
+		Reading: t.Reading, Decision: t.Decision, Policy: t.Policy, Exec: found.Exec, Folders: folders,
+		RunAs: confine.ChooseUser(t.Reading, t.Decision.Declared, work, workfs.Owner),
 	})
-	t.Report.TempDir.Mapping = t.Plan.TempMapping()
 	return t, nil
 }
 
@@ -402,21 +402,6 @@ func (t *Terms) namespaceFault() error {
 	return diag.Errorf("E-CAP-005", "commands can not be kept to network.allow here, an empty list included: %s", reason).
 		Hint("%s", remedy).Hint("or run with --containment unconfined").
 		In("check").About(diag.Subject{Kind: diag.Host, Name: "network namespace"}).Name("condition", reason).Name("fix", remedy)
-}
-
-// runAs is who commands run as (CON-278).
-func (t *Terms) runAs(work string) confine.RunAs {
-	self := confine.RunAs{UID: t.Reading.UID, GID: t.Reading.GID, Access: "self"}
-	if t.Reading.UID != 0 || t.Reading.Root == nil || t.Decision.Declared == policy.Unconfined {
-		return self
-	}
-	if uid, gid, ok := owner(work); ok && uid != 0 {
-		return confine.RunAs{UID: uid, GID: gid, Access: "owner"}
-	}
-	if t.Reading.Root.RunAs == nil {
-		return self
-	}
-	return *t.Reading.Root.RunAs
 }
 
 // makeFolders makes the directories of a run (SHL-140).

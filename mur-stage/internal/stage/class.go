@@ -10,6 +10,7 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/workfs"
 )
 
 // decideClass reads the host, once, and decides the containment class (step 9).
@@ -124,9 +125,6 @@ func namespaceFault(what, instead string, b *confine.Blocker) error {
 }
 
 // runAs is who commands run as (CON-278).
-func runAs(r confine.Reading) confine.RunAs {
-	if r.Root != nil && r.Root.RunAs != nil {
-		return *r.Root.RunAs
-	}
-	return confine.RunAs{UID: r.UID, GID: r.GID, Access: "self"}
+func (s *staging) runAs() confine.RunAs {
+	return confine.ChooseUser(s.reading, s.decision.Declared, s.workFolder(s.id), workfs.Owner)
 }

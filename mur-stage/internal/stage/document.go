@@ -46,7 +46,7 @@ func (s *staging) document() (*session.Document, error) {
 		Containment: session.Containment{
 			Declared: s.decision.Declared, DeclaredBy: s.votes, Achieved: s.decision.Achieved,
 			Tier: string(s.decision.HostTier), Shortfall: optional(s.decision.Shortfall),
-			TempMapping: s.decision.TempMapping(s.reading), Unconfined: s.decision.Declared == policy.Unconfined,
+			TempMapping: s.report.TempDir.Mapping, Unconfined: s.decision.Declared == policy.Unconfined,
 		},
 		HostProbe:       s.reading,
 		HostFacts:       s.hostFacts(),
@@ -232,7 +232,7 @@ func (s *staging) sandbox() confine.Sandbox {
 	b := confine.Sandbox{
 		Version: 1, AppliedTier: string(s.decision.AppliedTier), Caps: s.decision.Caps,
 		Network: endpoints(s.policy.NetworkAllow), PeerNetwork: endpoints(s.policy.PeerFetchAllow),
-		PrivateMounts: s.decision.PrivateMounts(s.reading), RunAs: runAs(s.reading),
+		PrivateMounts: s.decision.PrivateMounts(s.reading), RunAs: s.runAs(),
 		Exec: s.found.Exec, Natives: s.natives(), Binds: slices.Clone(s.found.Binds),
 	}
 	for _, g := range s.policy.StagedRuntime {

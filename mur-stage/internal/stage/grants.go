@@ -1,11 +1,13 @@
 package stage
 
 import (
+	"cmp"
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/manifest"
 	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/session"
+	"path/filepath"
 )
 
 // grant is what one entry holds.
@@ -141,10 +143,7 @@ func (s *staging) makeReport() error {
 	scope := confine.Scope{
 		Reading: s.reading, Decision: s.decision, Policy: s.policy,
 		Preopens: preopens(s.capsule, s.policy, s.grants),
-		TempDir:  s.records("<session>") + "/" + session.TempDir,
-	}
-	if s.id != "" {
-		scope.TempDir = s.records(s.id) + "/" + session.TempDir
+		Folders:  s.folders(cmp.Or(s.id, "<session>")),
 	}
 	for i, e := range s.entries() {
 		if g := s.grants[i]; g.store != "" {
@@ -164,6 +163,15 @@ func (s *staging) makeReport() error {
 	}
 	s.report = confine.Report(scope)
 	return nil
+}
+
+// folders are where the session of that id has its own.
+func (s *staging) folders(id string) confine.Folders {
+	records := s.records(id)
+	return confine.Folders{
+		Work: s.workFolder(id), Tmp: filepath.Join(records, session.TempDir), Home: filepath.Join(records, session.HomeDir),
+		Runtime: s.home.Join(session.SessionsDir + "/" + id), ReadOnly: []string{filepath.Join(records, session.LogsDir)},
+	}
 }
 
 func stateDir(store string) string { return "state/" + store }
