@@ -36,13 +36,13 @@ func TestWhatASessionOfProcessesNeeds(t *testing.T) {
 			d.Artifacts = []session.Artifact{{Implementation: session.ImplNative}}
 		}, true, true, true},
 		"children":   {func(d *session.Document) { d.Policy.ShellAllow, d.Policy.SpawnAllow = nil, []string{"a/b"} }, true, true, true},
-		"unconfined": {func(d *session.Document) { d.Containment.Unconfined = true }, true, false, false},
+		"unconfined": {func(d *session.Document) { d.Containment.Unconfined, d.Containment.Declared = true, policy.Unconfined }, true, false, false},
 		"with a limit": {func(d *session.Document) {
-			d.Containment.Unconfined = true
+			d.Containment.Unconfined, d.Containment.Declared = true, policy.Unconfined
 			d.Policy.DeclaredResources.CgroupPidsMax = &one
 		}, true, true, false},
 		"with a size": {func(d *session.Document) {
-			d.Containment.Unconfined = true
+			d.Containment.Unconfined, d.Containment.Declared = true, policy.Unconfined
 			d.Policy.DeclaredResources.WorkdirMaxBytes = &one
 		}, true, false, true},
 	} {
@@ -92,7 +92,7 @@ func TestTierWarnings(t *testing.T) {
 		"bash, held":    {func(d *session.Document) { d.Sandbox.AppliedTier = string(confine.TierNone); bash(d) }, false, "W-SEC-001"},
 		"bash, unconfined": {func(d *session.Document) {
 			d.Sandbox.AppliedTier = string(confine.TierNone)
-			d.Containment.Unconfined = true
+			d.Containment.Unconfined, d.Containment.Declared = true, policy.Unconfined
 			bash(d)
 		}, false, "W-SEC-001 W-SEC-003"},
 		"bash, no namespace": {func(d *session.Document) {
