@@ -147,44 +147,18 @@ func init() {
 		_, err = c.Write([]byte(a[1]))
 		return word(err)
 	})
-	// opens N connections at once: how many live
+	// opens N connections at once: how many live. Fewer than are owed may be so because
+	// connections of the attempts before still end, so it tries again then.
 	add("crowd", func(a []string) string {
 		n, _ := strconv.Atoi(a[1])
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		alive, over := 0, false
-		hold := make(chan struct{})
-		for range n {
-			wg.Go(func() {
-				c, err := dial(a[0])
-				if err != nil {
-					return
-				}
-				defer c.Close()
-				if greeted(c) == "ok" {
-					mu.Lock()
-					if !over {
-						alive++
-					}
-					mu.Unlock()
-				}
-				<-hold
-			})
-		}
-		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-			mu.Lock()
-			full := alive >= 128
-			mu.Unlock()
-			if full {
-				time.Sleep(100 * time.Millisecond)
+		alive := crowd(a[0], n)
+		for range 4 {
+			if alive >= crowded {
 				break
 			}
+			time.Sleep(time.Second)
+			alive = crowd(a[0], n)
 		}
-		mu.Lock()
-		over = true
-		mu.Unlock()
-		close(hold)
-		wg.Wait()
 		return fmt.Sprintf("ok:%d", alive)
 	})
 	// serves itself on the loopback of its own network
@@ -309,4 +283,47 @@ func init() {
 		}
 		return "ok"
 	})
+}
+
+// crowded is how many connections may live at once (CON-223).
+const crowded = 128
+
+// crowd opens n connections at once and counts those that are greeted.
+func crowd(addr string, n int) int {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	alive, over := 0, false
+	hold := make(chan struct{})
+	for range n {
+		wg.Go(func() {
+			c, err := dial(addr)
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			if greeted(c) == "ok" {
+				mu.Lock()
+				if !over {
+					alive++
+				}
+				mu.Unlock()
+			}
+			<-hold
+		})
+	}
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		mu.Lock()
+		full := alive >= crowded
+		mu.Unlock()
+		if full {
+			time.Sleep(100 * time.Millisecond) // in which one more would be greeted
+			break
+		}
+	}
+	mu.Lock()
+	over = true
+	mu.Unlock()
+	close(hold)
+	wg.Wait()
+	return alive
 }
