@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of one call, as of readv(2): more buffers are refused, more bytes are not
-// moved. piece is how much is moved between two looks at the time.
+// Bounds of one call: more buffers are refused, as readv(2) does, and more bytes are
+// not moved. piece is how much is moved between two looks at the time.
 const (
 	maxBuffers = 1024
 	maxMoved   = 1 << 30

@@ -90,14 +90,18 @@ func (h *Host) now(clock uint32) (int64, bool) {
 	return 0, false
 }
 
-// randomGet takes its bytes from the operating system (WIT-63).
-func randomGet(_ *Host, m memory, a args) Errno {
+// randomGet takes its bytes from the operating system (WIT-63), in pieces, with a
+// look at the time before each.
+func randomGet(h *Host, m memory, a args) Errno {
 	b, ok := m.at(a.u32(0), uint64(a.u32(1)))
 	if !ok {
 		return EFAULT
 	}
-	// rand.Read never fails: without random bytes it ends the program.
-	_, _ = rand.Read(b)
+	for len(b) > 0 && h.Context.Err() == nil {
+		// rand.Read never fails: without random bytes it ends the program.
+		n, _ := rand.Read(b[:min(len(b), piece)])
+		b = b[n:]
+	}
 	return 0
 }
 
