@@ -364,7 +364,7 @@ func TestConcurrentCalls(t *testing.T) {
 // An instance and a call that does nothing.
 func BenchmarkCall(b *testing.B) {
 	for _, h := range hosts {
-		b.Run(h.name, func(b *testing.B) {
+		b.Run(h.label(), func(b *testing.B) {
 			in := instance(nil)
 			for b.Loop() {
 				h.call(b, in, "echo x")
@@ -379,7 +379,7 @@ func BenchmarkLoad(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run(h.name, func(b *testing.B) {
+		b.Run(h.label(), func(b *testing.B) {
 			for b.Loop() {
 				g, err := h.engine.Load(context.Background(), formFile(b, form), wasmhost.Tool)
 				if err != nil {

@@ -1,6 +1,6 @@
-// Package conformance holds one suite of tests that runs the same guest on both
-// engines, as a core module and as a component, and asks both for the same
-// results, faults and codes (WIT-65). It has no code of its own.
+// Package conformance holds one suite of tests that runs the same guest as a core
+// module and as a component, the core module on every engine that can run one, and
+// asks for the same results, faults and codes (WIT-65). It has no code of its own.
 //
 // The guest is one C program (testdata/src); the modules made of it are checked
 // in. Where the two forms can not be the same, because of what the forms are,

@@ -13,11 +13,12 @@ import (
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/component"
 	"github.com/mur-capsules/mur/lib/wasmhost/core"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/onwazero"
 )
 
 // host is one engine with the guest in its form.
 type host struct {
-	name          string
+	name          string // of the form: core or component
 	engine        wasmhost.Engine
 	tool, capsule wasmhost.Guest
 }
@@ -34,11 +35,16 @@ func TestMain(m *testing.M) {
 }
 
 func setUp(m *testing.M) (int, error) {
-	engine, err := core.New()
-	if err != nil {
-		return 0, err
+	for _, start := range []func() (*core.Engine, error){core.New, func() (*core.Engine, error) { return core.NewOn(onwazero.New) }} {
+		engine, err := start()
+		if err != nil {
+			return 0, err
+		}
+		if len(hosts) > 0 && hosts[0].engine.Info().Name == engine.Info().Name {
+			continue // a build without cgo has wazero alone
+		}
+		hosts = append(hosts, &host{name: "core", engine: engine})
 	}
-	hosts = append(hosts, &host{name: "core", engine: engine})
 	comp, err := component.New()
 	var le *wasmhost.LoadError
 	switch {
@@ -66,10 +72,13 @@ func setUp(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
+// label tells the hosts apart.
+func (h *host) label() string { return h.name + "-on-" + h.engine.Info().Name }
+
 // onEach runs a test on every engine.
 func onEach(t *testing.T, f func(t *testing.T, h *host)) {
 	for _, h := range hosts {
-		t.Run(h.name, func(t *testing.T) { f(t, h) })
+		t.Run(h.label(), func(t *testing.T) { f(t, h) })
 	}
 }
 

@@ -18,7 +18,9 @@ func reactor(init, handle []byte, imports ...string) wasm {
 }
 
 // WIT-2, WIT-4, WIT-5, WIT-34, WIT-35
-func TestCheck(t *testing.T) {
+func TestCheck(t *testing.T) { onEach(t, testCheck) }
+
+func testCheck(t *testing.T) {
 	good := command(nil)
 	tests := []struct {
 		name   string
@@ -79,7 +81,9 @@ func TestCheckRefusesUnknownKinds(t *testing.T) {
 }
 
 // A body the engine refuses passes the check and fails to compile.
-func TestCompileRefuses(t *testing.T) {
+func TestCompileRefuses(t *testing.T) { onEach(t, testCompileRefuses) }
+
+func testCompileRefuses(t *testing.T) {
 	_, err := engine.Compile(t.Context(), command([]byte{opDrop}).bytes(), wasmhost.Tool)
 	var le *wasmhost.LoadError
 	if !errors.As(err, &le) || le.Reason != wasmhost.NoCompile {

@@ -40,7 +40,9 @@ var (
 )
 
 // WIT-32, WIT-64, CON-263
-func TestFaults(t *testing.T) {
+func TestFaults(t *testing.T) { onEach(t, testFaults) }
+
+func testFaults(t *testing.T) {
 	small := wasmhost.Limits{MemoryBytes: 2 << 16, TableElements: 10}
 	exit := func(status int64) []byte { return callFn(0, status) }
 	exitImport := []string{wasiModule, "proc_exit", "i:"}
@@ -97,7 +99,9 @@ func withTable(w wasm, limits ...uint32) wasm  { w.table = limits; return w }
 
 // WIT-61: sockets are not supported, and hostile arguments of poll_oneoff end
 // in an error number.
-func TestWASIEdges(t *testing.T) {
+func TestWASIEdges(t *testing.T) { onEach(t, testWASIEdges) }
+
+func testWASIEdges(t *testing.T) {
 	const notsup, inval, fault = 58, 28, 21
 	expect := func(call []byte, want int64) wasm {
 		// if (call != want) unreachable
@@ -122,7 +126,9 @@ func TestWASIEdges(t *testing.T) {
 }
 
 // WIT-48
-func TestExitCarriesStderr(t *testing.T) {
+func TestExitCarriesStderr(t *testing.T) { onEach(t, testExitCarriesStderr) }
+
+func testExitCarriesStderr(t *testing.T) {
 	f := faultOf(t, context.Background(), instance(), do{"do": "exit", "n": 3, "text": strings.Repeat("x", 5000) + "why"})
 	if f.Cause != wasmhost.Exited || f.Status != 3 || len(f.Stderr) != 4096 || !strings.HasSuffix(f.Stderr, "why") {
 		t.Errorf("got %v status %d, %d bytes", f.Cause, f.Status, len(f.Stderr))
@@ -134,7 +140,9 @@ func TestExitCarriesStderr(t *testing.T) {
 }
 
 // WIT-47
-func TestBadOutput(t *testing.T) {
+func TestBadOutput(t *testing.T) { onEach(t, testBadOutput) }
+
+func testBadOutput(t *testing.T) {
 	for out, says := range map[string]string{
 		" ": "empty", "plain text": "not a JSON object", `{"status":"passed"} {}`: "something follows",
 		`{"status":"great"}`: "great", `{"data":"x"}`: "missing", `{"status":"passed","truncated":"no"}`: "truncated",
@@ -152,7 +160,9 @@ func TestBadOutput(t *testing.T) {
 }
 
 // WIT-49
-func TestStderrIsCapped(t *testing.T) {
+func TestStderrIsCapped(t *testing.T) { onEach(t, testStderrIsCapped) }
+
+func testStderrIsCapped(t *testing.T) {
 	var log bytes.Buffer
 	in := instance()
 	in.Stderr = &log
@@ -163,7 +173,9 @@ func TestStderrIsCapped(t *testing.T) {
 }
 
 // A Go guest out of memory exits; what ended it is the limit (CON-263, MAN-130).
-func TestMemoryLimitOfGoGuest(t *testing.T) {
+func TestMemoryLimitOfGoGuest(t *testing.T) { onEach(t, testMemoryLimitOfGoGuest) }
+
+func testMemoryLimitOfGoGuest(t *testing.T) {
 	in := instance()
 	in.Limits.MemoryBytes = 32 << 20
 	if f := faultOf(t, context.Background(), in, do{"do": "alloc", "n": 100}); f.Cause != wasmhost.LimitReached || f.Limit != "limits.memory_bytes" {
@@ -179,7 +191,10 @@ type blockedWriter struct{ release chan struct{} }
 func (w blockedWriter) Write(p []byte) (int, error) { <-w.release; return len(p), nil }
 
 // CON-261, CON-262: time spent in a host call counts and the call is ended.
-func TestDeadlineInHostCalls(t *testing.T) {
+func TestDeadlineInHostCalls(t *testing.T) { onEach(t, testDeadlineInHostCalls) }
+
+func testDeadlineInHostCalls(t *testing.T) {
+	testGuest(t, wasmhost.Tool) // compiled before time is taken
 	dir, work := workFolder(t)
 	if err := mkfifo(dir + "/pipe"); err != nil {
 		t.Fatal(err)
@@ -212,7 +227,9 @@ func TestDeadlineInHostCalls(t *testing.T) {
 }
 
 // CON-261: the caller's context ends a call, and is told from the deadline.
-func TestCancel(t *testing.T) {
+func TestCancel(t *testing.T) { onEach(t, testCancel) }
+
+func testCancel(t *testing.T) {
 	for _, d := range []do{{"do": "spin"}, {"do": "sleep", "n": 30000}} {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		stop := errors.New("the user went away")
@@ -229,7 +246,9 @@ func TestCancel(t *testing.T) {
 }
 
 // A panic of a host function ends the call, not the program.
-func TestHostPanic(t *testing.T) {
+func TestHostPanic(t *testing.T) { onEach(t, testHostPanic) }
+
+func testHostPanic(t *testing.T) {
 	in := instance()
 	in.Imports.EmitChunk = func(wasmhost.ChunkKind, string) { panic("a defect") }
 	if f := faultOf(t, context.Background(), in, do{"do": "chunk"}); f.Cause != wasmhost.HostPanic || !strings.Contains(f.Error(), "a defect") {
@@ -258,7 +277,9 @@ type panicWriter struct{}
 
 func (panicWriter) Write([]byte) (int, error) { panic("writer") }
 
-func TestClosedGuest(t *testing.T) {
+func TestClosedGuest(t *testing.T) { onEach(t, testClosedGuest) }
+
+func testClosedGuest(t *testing.T) {
 	g, err := engine.Compile(context.Background(), command(nil).bytes(), wasmhost.Tool)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,9 @@ import (
 func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }
 
 // WIT-58
-func TestFiles(t *testing.T) {
+func TestFiles(t *testing.T) { onEach(t, testFiles) }
+
+func testFiles(t *testing.T) {
 	dir, work := workFolder(t)
 	in := instance()
 	in.Dirs = []wasmhost.Dir{work}
@@ -57,7 +59,9 @@ func TestFiles(t *testing.T) {
 }
 
 // Without a grant there is no folder (WIT-58).
-func TestNoFolder(t *testing.T) {
+func TestNoFolder(t *testing.T) { onEach(t, testNoFolder) }
+
+func testNoFolder(t *testing.T) {
 	for _, p := range []string{"/", ".", "/etc/passwd", "x"} {
 		if got := run(t, instance(), do{"do": "stat", "path": p}); !strings.HasPrefix(got, "failed: ") {
 			t.Errorf("%s: %q", p, got)
@@ -66,7 +70,9 @@ func TestNoFolder(t *testing.T) {
 }
 
 // WIT-58, WIT-59, WIT-31
-func TestStateFolder(t *testing.T) {
+func TestStateFolder(t *testing.T) { onEach(t, testStateFolder) }
+
+func testStateFolder(t *testing.T) {
 	dir, work := workFolder(t)
 	store, state := workFolder(t)
 	state.Guest = "state"
@@ -90,7 +96,15 @@ func TestStateFolder(t *testing.T) {
 		want string
 	}{
 		{do{"do": "read", "path": "/state/kept"}, "in the store"},
+		{do{"do": "read", "path": "state/../state/kept"}, "in the store"},
 		{do{"do": "list", "path": "state"}, "kept"},
+		{do{"do": "list", "path": "state/"}, "kept"},
+		{do{"do": "list", "path": "/state/."}, "kept"},
+		{do{"do": "mkdir", "path": "state"}, "failed: mkdir state: File exists"},
+		{do{"do": "write", "path": "statement", "text": "in the work folder"}, ""},
+		{do{"do": "rename", "path": "statement", "text": "other/statement"}, ""},
+		{do{"do": "read", "path": "other/statement"}, "in the work folder"},
+		{do{"do": "remove", "path": "other/statement"}, ""},
 		{do{"do": "list", "path": "/"}, "other/"},
 		{do{"do": "read", "path": "other/state/seen"}, "work"},
 	} {
@@ -107,7 +121,9 @@ func TestStateFolder(t *testing.T) {
 }
 
 // WIT-60
-func TestNoPathLeadsOut(t *testing.T) {
+func TestNoPathLeadsOut(t *testing.T) { onEach(t, testNoPathLeadsOut) }
+
+func testNoPathLeadsOut(t *testing.T) {
 	dir, work := workFolder(t)
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "secret")
@@ -180,7 +196,9 @@ func TestNoPathLeadsOut(t *testing.T) {
 	}
 }
 
-func TestLargeFolderAndManyFiles(t *testing.T) {
+func TestLargeFolderAndManyFiles(t *testing.T) { onEach(t, testLargeFolderAndManyFiles) }
+
+func testLargeFolderAndManyFiles(t *testing.T) {
 	dir, work := workFolder(t)
 	var want []string
 	for i := range 700 {

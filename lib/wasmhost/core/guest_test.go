@@ -13,24 +13,7 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
-	"github.com/mur-capsules/mur/lib/wasmhost/core"
 )
-
-var testDir string // holds what one run of the tests builds
-
-func TestMain(m *testing.M) {
-	code := func() int {
-		dir, err := os.MkdirTemp("", "core-test-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		testDir = dir
-		return m.Run()
-	}()
-	os.Exit(code)
-}
 
 // goGuest builds testdata/guest with the Go tool chain, once.
 var goGuest = sync.OnceValues(func() ([]byte, error) { return buildGo("./testdata/guest") })
@@ -46,56 +29,9 @@ func buildGo(pkg string, flags ...string) ([]byte, error) {
 	return os.ReadFile(out)
 }
 
-var engine = newEngine()
-
-func newEngine() *core.Engine {
-	e, err := core.New()
-	if err != nil {
-		panic(err)
-	}
-	return e
-}
-
-var compiled = map[wasmhost.Kind]func() (wasmhost.Guest, error){}
-
-func init() {
-	for _, kind := range []wasmhost.Kind{wasmhost.Tool, wasmhost.Driver, wasmhost.Capsule} {
-		compiled[kind] = sync.OnceValues(func() (wasmhost.Guest, error) {
-			form, err := goForm()
-			if err != nil {
-				return nil, err
-			}
-			path := filepath.Join(testDir, string(kind))
-			if err := os.WriteFile(path, form, 0o600); err != nil {
-				return nil, err
-			}
-			f, err := os.Open(path)
-			if err != nil {
-				return nil, err
-			}
-			defer f.Close()
-			return engine.Load(context.Background(), f, kind)
-		})
-	}
-}
-
-// goForm compiles the Go guest once; every kind loads its form.
-var goForm = sync.OnceValues(func() ([]byte, error) {
-	wasm, err := goGuest()
-	if err != nil {
-		return nil, err
-	}
-	g, err := engine.Compile(context.Background(), wasm, wasmhost.Tool)
-	if err != nil {
-		return nil, err
-	}
-	defer g.Close()
-	return g.Form()
-})
-
 func testGuest(t testing.TB, kind wasmhost.Kind) wasmhost.Guest {
 	t.Helper()
-	g, err := compiled[kind]()
+	g, err := engine.guest(kind)
 	if err != nil {
 		t.Fatal(err)
 	}

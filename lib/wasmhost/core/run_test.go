@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +17,9 @@ import (
 )
 
 // WIT-46, WIT-51, WIT-62, WIT-63
-func TestToolCommand(t *testing.T) {
+func TestToolCommand(t *testing.T) { onEach(t, testToolCommand) }
+
+func testToolCommand(t *testing.T) {
 	in := instance()
 	in.Env = []string{"A=1", "B=x=y", "PWD=/elsewhere"}
 	if got := run(t, in, do{"do": "echo", "text": "héllo"}); got != "héllo" {
@@ -41,7 +46,9 @@ func TestToolCommand(t *testing.T) {
 }
 
 // WIT-43, WIT-44
-func TestChunksAndInput(t *testing.T) {
+func TestChunksAndInput(t *testing.T) { onEach(t, testChunksAndInput) }
+
+func testChunksAndInput(t *testing.T) {
 	in := instance()
 	if got := run(t, in, do{"do": "chunk", "text": "x"}); got != "" {
 		t.Errorf("outside a task: %q", got)
@@ -67,7 +74,9 @@ func TestChunksAndInput(t *testing.T) {
 }
 
 // WIT-45, WIT-52
-func TestCapsule(t *testing.T) {
+func TestCapsule(t *testing.T) { onEach(t, testCapsule) }
+
+func testCapsule(t *testing.T) {
 	g := testGuest(t, wasmhost.Capsule)
 	var out, log bytes.Buffer
 	in := &wasmhost.Instance{Name: "report", Stdout: &out, Stderr: &log}
@@ -118,7 +127,9 @@ func answering(data string, times int, status int64) wasm {
 }
 
 // WIT-55, WIT-56
-func TestReactor(t *testing.T) {
+func TestReactor(t *testing.T) { onEach(t, testReactor) }
+
+func testReactor(t *testing.T) {
 	g := compile(t, answering(`{"status":"passed","data":"r"}`, 1, 0))
 	for range 2 {
 		res, err := g.RunTool(context.Background(), instance(), input(do{}))
@@ -154,7 +165,9 @@ func TestReactor(t *testing.T) {
 
 // ART-127, ART-128: a form makes the same guest, on an engine of the same
 // fingerprint only, and one that is not what was written is refused.
-func TestForm(t *testing.T) {
+func TestForm(t *testing.T) { onEach(t, testForm) }
+
+func testForm(t *testing.T) {
 	ctx := context.Background()
 	g := compile(t, answering(`{"status":"passed","data":"r"}`, 1, 0))
 	form, err := g.Form()
@@ -164,11 +177,10 @@ func TestForm(t *testing.T) {
 	if again, err := g.Form(); err != nil || !bytes.Equal(again, form) {
 		t.Errorf("a second form differs, %v", err)
 	}
-	other := newEngine()
-	if other.Info() != engine.Info() || other.Info().Name != "wazero" || strings.ContainsAny(other.Info().Fingerprint, "/ ") {
-		t.Errorf("info: %+v", other.Info())
+	if info := engine.Info(); info.Name != engine.name || strings.ContainsAny(info.Fingerprint, "/ ") {
+		t.Errorf("info: %+v", info)
 	}
-	loaded, err := other.Load(ctx, formFile(t, form), wasmhost.Tool)
+	loaded, err := engine.Load(ctx, formFile(t, form), wasmhost.Tool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,43 +192,85 @@ func TestForm(t *testing.T) {
 		t.Errorf("interface %q", loaded.Interface())
 	}
 	bad := map[string][]byte{
-		"empty":             nil,
-		"a module":          answering("{}", 1, 0).bytes(),
-		"cut off":           form[:len(form)-1],
-		"longer":            append(bytes.Clone(form), 0),
-		"other fingerprint": bytes.Replace(form, []byte(engine.Info().Fingerprint), []byte("wazero-0000"), 1),
-		"other file":        bytes.Replace(form, []byte(`"file":"`), []byte(`"file":"../`), 1),
-		"other name":        bytes.Replace(form, []byte(`"file":"`), []byte(`"file":"x`), 1),
+		"empty":     nil,
+		"a module":  answering("{}", 1, 0).bytes(),
+		"cut off":   form[:len(form)-1],
+		"half":      form[:len(form)/2],
+		"something": []byte("something else"),
 	}
-	// wazero guards its code with a checksum; the caller's hash is what counts.
-	flipped := bytes.Clone(form)
-	flipped[len(flipped)-60] ^= 1
-	bad["flipped bit"] = flipped
 	for name, b := range bad {
 		var le *wasmhost.LoadError
 		if _, err := engine.Load(ctx, formFile(t, b), wasmhost.Tool); !errors.As(err, &le) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+	var le *wasmhost.LoadError
+	if _, err := engine.Load(ctx, formFile(t, form), "process-driver"); !errors.As(err, &le) || le.Reason != wasmhost.BadExport {
+		t.Errorf("as an unknown kind: %v", err)
+	}
 	if _, err := engine.Load(ctx, formFile(t, form), wasmhost.Capsule); err != nil {
 		t.Errorf("as another kind: %v", err)
 	}
 }
 
-// Without a temporary directory a guest runs and has no form (ART-129).
-func TestNoTemporaryDirectory(t *testing.T) {
-	t.Setenv("TMPDIR", "/nonexistent")
-	g := compile(t, answering(`{"status":"passed"}`, 1, 0))
-	if _, err := g.RunTool(context.Background(), instance(), wasmhost.ToolInput{}); err != nil {
-		t.Error(err)
+// A guest may call itself as deep as Go programs do, also one that a guest just as
+// deep has invoked: both stand on one thread (WIT-66).
+func TestRecursion(t *testing.T) { onEach(t, testRecursion) }
+
+func testRecursion(t *testing.T) {
+	const deep = 5000
+	tool, capsule := testGuest(t, wasmhost.Tool), testGuest(t, wasmhost.Capsule)
+	var out bytes.Buffer
+	in := &wasmhost.Instance{Name: "report", Stdout: &out, Env: []string{fmt.Sprintf(`DO={"do":"deep","n":%d,"path":"t"}`, deep)}}
+	in.Imports.Invoke = func(ctx context.Context, _ string, _ wasmhost.ToolInput) (wasmhost.ToolResult, error) {
+		return tool.RunTool(ctx, instance(), input(do{"do": "deep", "n": deep}))
 	}
-	if _, err := g.Form(); err == nil {
-		t.Error("it has a form")
+	if err := capsule.RunCapsule(context.Background(), in); err != nil {
+		t.Fatal(err)
+	}
+	if dots := strings.Repeat(".", deep); out.String() != `"bottom`+dots+`"`+dots {
+		t.Errorf("%d bytes: %.60q", out.Len(), &out)
 	}
 }
 
+// What a guest left open is closed with it (WIT-42).
+func TestHandlesAreClosed(t *testing.T) { onEach(t, testHandlesAreClosed) }
+
+func testHandlesAreClosed(t *testing.T) {
+	const request = `{"method":"GET","url":"http://h/"}`
+	open := command(callFn(0, 1024, int64(len(request))), coreModule, "http_open", "ii:i")
+	open.funcs[0].code = code(open.funcs[0].code, opDrop)
+	open.data = request
+	trapped := open
+	trapped.funcs = []fn{{export: "_start", sig: ":", code: code(open.funcs[0].code, trap)}}
+	for name, w := range map[string]wasm{"returns": open, "traps": trapped} {
+		body := &bodyCloser{}
+		var ctx context.Context
+		in := instance()
+		in.HTTP = roundTrip(func(r *http.Request) (*http.Response, error) {
+			ctx = r.Context()
+			return &http.Response{StatusCode: 200, Body: body}, nil
+		})
+		runFault(t, compile(t, w), in)
+		if ctx == nil || ctx.Err() == nil || !body.closed {
+			t.Errorf("a guest that %s: body closed: %v, request over: %v", name, body.closed, ctx != nil && ctx.Err() != nil)
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+type bodyCloser struct{ closed bool }
+
+func (b *bodyCloser) Read([]byte) (int, error) { return 0, io.EOF }
+func (b *bodyCloser) Close() error             { b.closed = true; return nil }
+
 // One guest, many calls at once; run with -race.
-func TestConcurrentCalls(t *testing.T) {
+func TestConcurrentCalls(t *testing.T) { onEach(t, testConcurrentCalls) }
+
+func testConcurrentCalls(t *testing.T) {
 	dir, work := workFolder(t)
 	_ = dir
 	g := testGuest(t, wasmhost.Tool)
@@ -245,7 +299,9 @@ func TestConcurrentCalls(t *testing.T) {
 	wg.Wait()
 }
 
-func BenchmarkCompileGo(b *testing.B) {
+func BenchmarkCompileGo(b *testing.B) { benchEach(b, benchmarkCompileGo) }
+
+func benchmarkCompileGo(b *testing.B) {
 	wasm, err := goGuest()
 	if err != nil {
 		b.Fatal(err)
@@ -260,14 +316,18 @@ func BenchmarkCompileGo(b *testing.B) {
 	}
 }
 
-func BenchmarkLoadGo(b *testing.B) {
-	form, err := goForm()
+func BenchmarkLoadGo(b *testing.B) { benchEach(b, benchmarkLoadGo) }
+
+func benchmarkLoadGo(b *testing.B) {
+	path, err := engine.goForm()
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Logf("%d bytes of form", len(form))
+	if fi, err := os.Stat(path); err == nil {
+		b.Logf("%d bytes of form", fi.Size())
+	}
 	for b.Loop() {
-		g, err := engine.Load(context.Background(), formFile(b, form), wasmhost.Tool)
+		g, err := engine.loadGo(wasmhost.Tool)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -275,7 +335,9 @@ func BenchmarkLoadGo(b *testing.B) {
 	}
 }
 
-func BenchmarkCallGo(b *testing.B) {
+func BenchmarkCallGo(b *testing.B) { benchEach(b, benchmarkCallGo) }
+
+func benchmarkCallGo(b *testing.B) {
 	in := instance()
 	run(b, in, do{"do": "echo"})
 	for b.Loop() {
@@ -283,7 +345,9 @@ func BenchmarkCallGo(b *testing.B) {
 	}
 }
 
-func BenchmarkCallReactor(b *testing.B) {
+func BenchmarkCallReactor(b *testing.B) { benchEach(b, benchmarkCallReactor) }
+
+func benchmarkCallReactor(b *testing.B) {
 	g := compile(b, answering(`{"status":"passed"}`, 1, 0))
 	in := instance()
 	for b.Loop() {

@@ -371,13 +371,17 @@ func TestModuleConcurrentCalls(t *testing.T) {
 
 // A guest in the host call of another has a stack of its own size (WIT-66).
 func TestModuleNestedRecursion(t *testing.T) {
-	lm := link(t, moduleHost(t), compileModule(t, `(module
+	stack, err := guestStack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lm := link(t, moduleHost(t), compileModule(t, fmt.Sprintf(`(module
 	  (import "t" "f" (func $f (param i32 i64 i32) (result i32)))
 	  (func $deep (param i32) (result i32)
 	    (if (i32.eqz (local.get 0)) (then (return (call $f (i32.const 0) (i64.const 0) (i32.const 0)))))
 	    (i32.add (i32.const 1) (call $deep (i32.sub (local.get 0) (i32.const 1)))))
-	  (func (export "deep") (result i32) (call $deep (i32.const 20000)))
-	  (func $r (export "recurse") (call $r)))`))
+	  (func (export "deep") (result i32) (call $deep (i32.const %d)))
+	  (func $r (export "recurse") (call $r)))`, stack/80)))
 	var inner error
 	_, outer := startModule(t, lm, StoreConfig{Data: func([]byte, []uint64) error {
 		_, in := startModule(t, lm, StoreConfig{})

@@ -106,6 +106,7 @@ var actions = map[string]func(request) (string, error){
 	"exit":      func(r request) (string, error) { fmt.Fprint(os.Stderr, r.Text); os.Exit(r.N); return "", nil },
 	"print":     func(r request) (string, error) { fmt.Print(r.Text); os.Exit(0); return "", nil },
 	"panic":     func(r request) (string, error) { panic(r.Text) },
+	"deep":      func(r request) (string, error) { return deep(r.N, r) },
 	"spin":      func(request) (string, error) { spin(); return "", nil },
 	"flood": func(request) (string, error) {
 		b := make([]byte, 1<<20)
@@ -130,6 +131,20 @@ var actions = map[string]func(request) (string, error){
 		}
 		return fmt.Sprint(len(keep)), nil
 	},
+}
+
+// deep calls itself n times and then the tool that the request names, if any.
+func deep(n int, r request) (string, error) {
+	if n == 0 {
+		if r.Path == "" {
+			return "bottom", nil
+		}
+		res, err := guest.InvokeText(r.Path, r.Text)
+		b, _ := json.Marshal(res.Data)
+		return string(b), err
+	}
+	s, err := deep(n-1, r)
+	return s + ".", err
 }
 
 var sink int
