@@ -25,7 +25,9 @@ func wasiConfig(in *wasmhost.Instance, op string, std stdio) wasip1.Config {
 
 	hasState := slices.ContainsFunc(in.Dirs, func(d wasmhost.Dir) bool { return d.Guest == stateDir })
 	for _, d := range in.Dirs {
-		dir := wasip1.Dir{Guest: "/" + d.Guest, Root: d.Root}
+		// The slash at the end is for Go's library, to which "/state" would be the
+		// beginning of "/statement".
+		dir := wasip1.Dir{Guest: "/" + d.Guest + "/", Root: d.Root}
 		if d.Guest == "." {
 			dir.Guest = "/"
 			if hasState {

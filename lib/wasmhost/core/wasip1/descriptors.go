@@ -3,6 +3,8 @@ package wasip1
 import (
 	"io"
 	"os"
+	"path"
+	"slices"
 )
 
 // maxFiles is how many host files a guest may hold open: it shares the descriptors
@@ -49,9 +51,15 @@ func (t *descriptors) preopen(c Config) {
 		err = io.Discard
 	}
 	t.open = []*descriptor{{in: in}, {out: out}, {out: err}}
-	for _, d := range c.Dirs {
-		t.open = append(t.open, &descriptor{
-			dir: &d, name: ".", granted: true, isDir: true})
+	dirs := slices.Clone(c.Dirs)
+	for i := range dirs {
+		d := &dirs[i]
+		for j := range dirs {
+			if d.Hidden != "" && path.Clean(dirs[j].Guest) == path.Join(d.Guest, d.Hidden) {
+				d.over = &dirs[j]
+			}
+		}
+		t.open = append(t.open, &descriptor{dir: d, name: ".", granted: true, isDir: true})
 	}
 }
 

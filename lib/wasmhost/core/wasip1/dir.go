@@ -63,10 +63,18 @@ func (h *Host) place(m memory, fd, ptr, n uint32) (place, Errno) {
 	if len(name) >= maxPath {
 		return place{}, ENAMETOOLONG
 	}
-	if first, _, _ := strings.Cut(path.Clean(name), "/"); first == d.dir.Hidden {
+	first, rest, _ := strings.Cut(path.Clean(name), "/")
+	switch {
+	case first != d.dir.Hidden:
+		return place{d.dir, name}, 0
+	case d.dir.over == nil:
 		return place{}, ENOENT
+	case rest == "":
+		rest = "."
+	case strings.HasSuffix(name, "/"):
+		rest += "/"
 	}
-	return place{d.dir, name}, 0
+	return place{d.dir.over, rest}, 0
 }
 
 // entry is the name as that of an entry that is made or taken away, which may be

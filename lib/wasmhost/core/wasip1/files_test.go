@@ -2,6 +2,7 @@ package wasip1
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -415,21 +416,51 @@ func TestPaths(t *testing.T) {
 
 // WIT-59
 func TestHidden(t *testing.T) {
-	g, dir, _ := folders(t)
+	g, dir, store := folders(t)
 	if err := os.MkdirAll(dir+"/sub/state", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(dir+"/state", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{"state", "state/", "./state", "sub/../state", "state/x", "./././state/../state"} {
-		if got := g.onPath("path_remove_directory", work, p); got != ENOENT {
-			t.Errorf("%s: %v", p, got)
+	top := g.mustOpen("sub/..", openDirectory, rightRead, 0)
+	// What lies over the name is what a path through it means, and stays where it is.
+	for i, p := range []string{"state/", "./state/", "sub/../state/", "state/../state/"} {
+		for _, fd := range []uint64{work, top} {
+			name := fmt.Sprint("made", i, "by", fd)
+			if got := g.onPath("path_create_directory", fd, p+name+"/"); got != 0 {
+				t.Errorf("%s: %v", p+name, got)
+			}
+			if fi, err := os.Stat(store + "/" + name); err != nil || !fi.IsDir() {
+				t.Errorf("%s is not in the store: %v", p+name, err)
+			}
+			if got := g.onPath("path_remove_directory", fd, p+name); got != 0 {
+				t.Errorf("%s: %v", p+name, got)
+			}
+			for _, name := range []string{"path_remove_directory", "path_unlink_file", "path_create_directory"} {
+				if got := g.onPath(name, fd, p); got == 0 {
+					t.Errorf("%s %s works", name, p)
+				}
+			}
+			a, an := g.at(first, strings.TrimSuffix(p, "/"))
+			b, bn := g.at(second, "moved")
+			g.want(EXDEV, "path_rename", fd, a, an, work, b, bn)
+			g.want(EINVAL, "path_rename", fd, a, an, state, b, bn)
 		}
 	}
-	top := g.mustOpen("sub/..", openDirectory, rightRead, 0)
-	if got := g.onPath("path_remove_directory", top, "state"); got != ENOENT {
-		t.Errorf("through another descriptor: %v", got)
+	covered := g.mustOpen("state", openDirectory, rightRead, 0)
+	if fd, errno := g.open(covered, "kept", openCreate, readWrite, 0); errno != 0 {
+		t.Errorf("beneath what lies over the name: %d, %v", fd, errno)
+	}
+	if got := g.list(covered, 4096); !slices.Equal(got, []string{".", "..", "kept"}) {
+		t.Errorf("what lies over the name lists %q", got)
+	}
+
+	alone := newGuest(t, Config{Dirs: []Dir{{Guest: "/", Root: g.h.fds.get(work).dir.Root, Hidden: "state"}}})
+	for _, p := range []string{"state", "state/", "./state", "sub/../state", "state/x"} {
+		if got := alone.onPath("path_remove_directory", work, p); got != ENOENT {
+			t.Errorf("with nothing over it, %s: %v", p, got)
+		}
 	}
 	for _, fd := range []uint64{work, top} {
 		if got := g.list(fd, 4096); !slices.Equal(got, []string{".", "..", "sub"}) {

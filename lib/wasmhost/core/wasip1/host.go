@@ -25,8 +25,11 @@ type Dir struct {
 	Guest string   // its path for the guest: "/", "/state"
 	Root  *os.Root // stays the caller's, who closes it after the Host
 	// Hidden is the name of an entry of the directory itself that the guest does not
-	// see, because another directory lies over it (WIT-59); empty for none.
+	// see (WIT-59); empty for none. What of Dirs has that path for the guest lies over
+	// it: a path through the name leads there.
 	Hidden string
+
+	over *Dir // what lies over Hidden
 }
 
 // Host is the state of one instance. One goroutine at a time uses it.
