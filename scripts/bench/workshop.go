@@ -81,7 +81,11 @@ func median(n int, f func() error) (float64, error) {
 	return took.median(), nil
 }
 
+// ratio is of a value and its peer's; there is none to a peer of 0.
 func ratio(value, peer float64) (peerValue, r *float64) {
+	if peer == 0 {
+		return &peer, nil
+	}
 	q := value / peer
 	return &peer, &q
 }
