@@ -130,16 +130,17 @@ func FuzzCalls(f *testing.F) {
 	index := func(name string) byte {
 		return byte(slices.IndexFunc(funcs, func(f Func) bool { return f.Name == name }))
 	}
-	f.Add([]byte{index("path_open"), 3, 1, 64, 1, 1, 66, 0, 0, 9, index("fd_write"), 4, 80, 2, 9, index("fd_close"), 4})
+	f.Add([]byte{index("path_open"), 3, 1, 64, 1, 1, 66, 0, 0, 9, index("fd_write"), 5, 80, 2, 9, index("fd_close"), 5})
 	f.Add([]byte{index("path_symlink"), 67, 2, 3, 72, 3, index("path_rename"), 3, 69, 1, 3, 72, 3, index("path_unlink_file"), 3, 66, 5})
 	f.Add([]byte{index("fd_readdir"), 3, 81, 100, 0, 9, index("fd_renumber"), 1, 100, index("poll_oneoff"), 82, 81, 2, 9})
 	f.Add([]byte{index("path_link"), 3, 0, 64, 1, 3, 73, 3, index("path_readlink"), 3, 69, 1, 81, 20, 9, index("random_get"), 81, 100})
-	f.Add([]byte{index("path_create_directory"), 3, 72, 3, index("path_open"), 3, 1, 65, 3, 2, 0, 0, 0, 9, index("path_open"), 4, 0, 70, 2, 0, 2, 0, 0, 9})
+	f.Add([]byte{index("path_create_directory"), 3, 72, 3, index("path_open"), 3, 1, 65, 3, 2, 0, 0, 0, 9, index("path_open"), 5, 0, 70, 2, 0, 2, 0, 0, 9})
+	f.Add([]byte{index("path_create_directory"), 3, 74, 5, index("path_open"), 3, 1, 74, 5, 2, 2, 0, 0, 9, index("fd_readdir"), 5, 81, 100, 0, 9})
 	f.Add([]byte{index("path_filestat_set_times"), 3, 0, 69, 1, 9, 9, 5, index("path_filestat_get"), 3, 1, 77, 9, 81, index("proc_exit"), 3})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		top := t.TempDir()
 		dir := top + "/dir"
-		for _, d := range []string{dir + "/sub", dir + "/state", top + "/out"} {
+		for _, d := range []string{dir + "/sub", dir + "/state", top + "/out", top + "/store"} {
 			if err := os.MkdirAll(d, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +159,7 @@ func FuzzCalls(f *testing.F) {
 
 		const size, guard = 1 << 13, 64
 		whole := bytes.Repeat([]byte{0xa5}, guard+size+guard)
-		g, root := fuzzGuest(t, dir)
+		g, closeRoots := fuzzGuest(t, dir, top+"/store")
 		g.mem = whole[guard : guard+size]
 		clear(g.mem)
 		for i, s := range texts {
@@ -195,7 +196,7 @@ func FuzzCalls(f *testing.F) {
 			}
 		}
 		g.h.Close()
-		root.Close()
+		closeRoots()
 		for _, b := range [][]byte{whole[:guard], whole[guard+size:]} {
 			if len(bytes.Trim(b, "\xa5")) != 0 {
 				t.Error("something was written beside the memory")
@@ -207,13 +208,21 @@ func FuzzCalls(f *testing.F) {
 	})
 }
 
-func fuzzGuest(t *testing.T, dir string) (*guest, *os.Root) {
-	root, err := os.OpenRoot(dir)
+func fuzzGuest(t *testing.T, dir, store string) (g *guest, closeRoots func()) {
+	work, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newGuest(t, Config{Args: []string{"name"}, Env: []string{"A=b"}, Stdin: strings.NewReader("given"),
-		Dirs: []Dir{{Guest: "/", Root: root, Hidden: "state"}}}), root
+	over, err := os.OpenRoot(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = newGuest(t, Config{Args: []string{"name"}, Env: []string{"A=b"}, Stdin: strings.NewReader("given"),
+		Dirs: []Dir{{Guest: "/", Root: work, Hidden: "state"}, {Guest: "/state/", Root: over}}})
+	return g, func() {
+		work.Close()
+		over.Close()
+	}
 }
 
 // argument reads one argument of a script: small numbers as they are, then texts of
@@ -242,14 +251,14 @@ func argument(script []byte) (uint64, []byte) {
 	return uint64(b), rest
 }
 
-// tree describes what is beside the guest's folder.
+// tree describes what is beside the guest's folders.
 func tree(t *testing.T, top string) string {
 	var out strings.Builder
 	err := filepath.WalkDir(top, func(path string, e os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if path == top+"/dir" {
+		if path == top+"/dir" || path == top+"/store" {
 			return filepath.SkipDir
 		}
 		fi, err := e.Info()
