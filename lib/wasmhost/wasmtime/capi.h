@@ -17,8 +17,6 @@ typedef struct wasm_valtype_t wasm_valtype_t;
 typedef struct { size_t size; wasm_valtype_t **data; } wasm_valtype_vec_t;
 typedef struct wasm_functype_t wasm_functype_t;
 typedef struct wasm_externtype_t wasm_externtype_t;
-typedef struct wasm_importtype_t wasm_importtype_t;
-typedef struct { size_t size; wasm_importtype_t **data; } wasm_importtype_vec_t;
 typedef struct wasm_exporttype_t wasm_exporttype_t;
 typedef struct { size_t size; wasm_exporttype_t **data; } wasm_exporttype_vec_t;
 enum { WH_CORE_I32, WH_CORE_I64, WH_CORE_F32, WH_CORE_F64 }; // wasm_valkind_t
@@ -228,10 +226,6 @@ const wasm_valtype_vec_t *wasm_functype_results(const wasm_functype_t *);
 void wasm_functype_delete(wasm_functype_t *);
 uint8_t wasm_externtype_kind(const wasm_externtype_t *);
 const wasm_functype_t *wasm_externtype_as_functype_const(const wasm_externtype_t *);
-const wasm_byte_vec_t *wasm_importtype_module(const wasm_importtype_t *);
-const wasm_byte_vec_t *wasm_importtype_name(const wasm_importtype_t *);
-const wasm_externtype_t *wasm_importtype_type(const wasm_importtype_t *);
-void wasm_importtype_vec_delete(wasm_importtype_vec_t *);
 const wasm_byte_vec_t *wasm_exporttype_name(const wasm_exporttype_t *);
 const wasm_externtype_t *wasm_exporttype_type(const wasm_exporttype_t *);
 void wasm_exporttype_vec_delete(wasm_exporttype_vec_t *);
@@ -239,7 +233,6 @@ wasmtime_error_t *wasmtime_module_new(wasm_engine_t *, const uint8_t *, size_t, 
 wasmtime_error_t *wasmtime_module_serialize(wasmtime_module_t *, wasm_byte_vec_t *);
 wasmtime_error_t *wasmtime_module_deserialize_file(wasm_engine_t *, const char *, wasmtime_module_t **);
 void wasmtime_module_delete(wasmtime_module_t *);
-void wasmtime_module_imports(const wasmtime_module_t *, wasm_importtype_vec_t *);
 void wasmtime_module_exports(const wasmtime_module_t *, wasm_exporttype_vec_t *);
 wasmtime_linker_t *wasmtime_linker_new(wasm_engine_t *);
 void wasmtime_linker_delete(wasmtime_linker_t *);

@@ -192,7 +192,7 @@ func (c *Component) Serialize() ([]byte, error) {
 	if err := takeErr(C.wasmtime_component_serialize(c.p, &v)); err != nil {
 		return nil, err
 	}
-	return takeBytes(&v), nil
+	return trim(takeBytes(&v)), nil
 }
 
 // Close frees the component; a second call does nothing. Stores it was

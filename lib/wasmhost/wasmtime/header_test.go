@@ -25,8 +25,7 @@ int main(void) {
   S(wasmtime_component_valtuple_t) O(wasmtime_component_valtuple_t, size) O(wasmtime_component_valtuple_t, data)
   S(wasmtime_component_valrecord_t) O(wasmtime_component_valrecord_t, size) O(wasmtime_component_valrecord_t, data)
   S(wasmtime_component_valflags_t) O(wasmtime_component_valflags_t, size) O(wasmtime_component_valflags_t, data)
-  S(wasm_valtype_vec_t) O(wasm_valtype_vec_t, data) S(wasm_importtype_vec_t) O(wasm_importtype_vec_t, data)
-  S(wasm_exporttype_vec_t) O(wasm_exporttype_vec_t, data) S(wasmtime_instance_t) S(wasmtime_func_t) S(wasmtime_val_raw_t)
+  S(wasm_valtype_vec_t) O(wasm_valtype_vec_t, data) S(wasm_exporttype_vec_t) O(wasm_exporttype_vec_t, data) S(wasmtime_instance_t) S(wasmtime_func_t) S(wasmtime_val_raw_t)
   S(wasmtime_extern_t) O(wasmtime_extern_t, kind) O(wasmtime_extern_t, of)
   printf("%d %d %d %d %d %d %d %d\n", V(I32), V(I64), V(F32), V(F64), E(FUNC), E(GLOBAL), E(TABLE), E(MEMORY));
   S(wasm_byte_vec_t) O(wasm_byte_vec_t, size) O(wasm_byte_vec_t, data)

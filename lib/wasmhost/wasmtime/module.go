@@ -67,6 +67,11 @@ func openPath(f *os.File) (path *C.char, free func()) {
 
 // Serialize returns the module's native code for LoadModule.
 func (m *Module) Serialize() ([]byte, error) {
+	form, err := m.serialize()
+	return trim(form), err
+}
+
+func (m *Module) serialize() ([]byte, error) {
 	var v C.wasm_byte_vec_t
 	if err := takeErr(C.wasmtime_module_serialize(m.p, &v)); err != nil {
 		return nil, err
@@ -84,26 +89,15 @@ func (m *Module) Close() error {
 	return nil
 }
 
-// Imports lists what the module imports, in its order.
-func (m *Module) Imports() []Extern {
-	var v C.wasm_importtype_vec_t
-	C.wasmtime_module_imports(m.p, &v)
-	defer C.wasm_importtype_vec_delete(&v)
-	out := make([]Extern, 0, v.size)
-	for _, p := range unsafe.Slice(v.data, int(v.size)) {
-		out = append(out, Extern{nameText(C.wasm_importtype_module(p)), nameText(C.wasm_importtype_name(p)), signatureOf(C.wasm_importtype_type(p))})
-	}
-	return out
-}
-
-// Exports lists what the module exports, in its order.
-func (m *Module) Exports() []Extern {
+// Exports holds what the module exports: the types of functions, and "" for
+// anything else.
+func (m *Module) Exports() map[string]Signature {
 	var v C.wasm_exporttype_vec_t
 	C.wasmtime_module_exports(m.p, &v)
 	defer C.wasm_exporttype_vec_delete(&v)
-	out := make([]Extern, 0, v.size)
+	out := make(map[string]Signature, v.size)
 	for _, p := range unsafe.Slice(v.data, int(v.size)) {
-		out = append(out, Extern{"", nameText(C.wasm_exporttype_name(p)), signatureOf(C.wasm_exporttype_type(p))})
+		out[nameText(C.wasm_exporttype_name(p))] = signatureOf(C.wasm_exporttype_type(p))
 	}
 	return out
 }
@@ -196,12 +190,9 @@ type LinkedModule struct {
 
 // Link finds what m imports; what is not defined or has another type is an error.
 func (l *ModuleLinker) Link(m *Module) (*LinkedModule, error) {
-	lm := &LinkedModule{l: l, exports: map[string]Signature{}}
+	lm := &LinkedModule{l: l, exports: m.Exports()}
 	if err := takeErr(C.wasmtime_linker_instantiate_pre(l.p, m.p, &lm.p)); err != nil {
 		return nil, err
-	}
-	for _, x := range m.Exports() {
-		lm.exports[x.Name] = x.Type
 	}
 	return lm, nil
 }

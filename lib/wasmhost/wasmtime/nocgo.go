@@ -56,8 +56,7 @@ func (*Engine) CompileModule([]byte) (*Module, error)                     { retu
 func (*Engine) LoadModule(*os.File) (*Module, error)                      { return nil, ErrNoEngine }
 func (*Engine) NewModuleLinker() *ModuleLinker                            { return &ModuleLinker{} }
 func (*Module) Serialize() ([]byte, error)                                { return nil, ErrNoEngine }
-func (*Module) Imports() []Extern                                         { return nil }
-func (*Module) Exports() []Extern                                         { return nil }
+func (*Module) Exports() map[string]Signature                             { return nil }
 func (*Module) Close() error                                              { return nil }
 func (*ModuleLinker) Define(_, _ string, _ Signature, _ ModuleFunc) error { return ErrNoEngine }
 func (*ModuleLinker) Link(*Module) (*LinkedModule, error)                 { return nil, ErrNoEngine }

@@ -82,14 +82,6 @@ func (c *Call) Exit(status int) error {
 // the lower half counts. An error or a panic ends the guest as those of a Func do.
 type ModuleFunc func(s *Store, mem []byte, stack []uint64) error
 
-// Extern is an import or export of a core module. Module is empty for an export.
-// Type is the type of a function as Signature has it; for what is none it is
-// empty.
-type Extern struct {
-	Module, Name string
-	Type         Signature
-}
-
 // Signature spells a type of core functions: one letter for each parameter, a
 // colon, one for each result. i and I are 32 and 64 bit integers, f and F floats,
 // r is anything else.

@@ -7,17 +7,17 @@ package onwasmtime
 import (
 	"context"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/core/runner"
+	"github.com/mur-capsules/mur/lib/wasmhost/core/sections"
 	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
 // formVersion counts changes of what this package compiles a module to that no
 // other part of the fingerprint shows.
-const formVersion = "core-1"
+const formVersion = "core-2"
 
 // Info identifies the engine of New.
 var Info = sync.OnceValue(func() wasmhost.EngineInfo {
@@ -80,7 +80,7 @@ func (e *Engine) Compile(ctx context.Context, wasm []byte) (runner.Program, erro
 	}
 	done := make(chan compiled)
 	e.running.Go(func() {
-		m, err := e.wt.CompileModule(wasm)
+		m, err := e.wt.CompileModule(sections.JoinData(wasm))
 		select {
 		case done <- compiled{m, err}:
 		case <-ctx.Done():
@@ -130,9 +130,9 @@ type program struct {
 
 func (p *program) Exports() []string {
 	var names []string
-	for _, x := range p.module.Exports() {
-		if strings.Contains(string(x.Type), ":") {
-			names = append(names, x.Name)
+	for name, ty := range p.module.Exports() {
+		if ty != "" {
+			names = append(names, name)
 		}
 	}
 	return names
