@@ -89,25 +89,41 @@ func (d Decision) Refusal() error {
 	return err.Hint("lower the floor or use another host")
 }
 
-// Changed compares a fresh reading with the staged one and returns E-STG-104
+// Moved compares what a fresh reading says of the machine and the user with the
+// staged one: boot id and uid. A difference is E-STG-104 (CON-5).
+func Moved(staged, found Reading) error {
+	return firstOf(
+		difference("boot id", staged.BootID, found.BootID),
+		difference("uid", staged.UID, found.UID),
+	)
+}
+
+// Changed compares a whole fresh reading with the staged one and returns E-STG-104
 // naming the first difference of those CON-5 lists, or nil. The achieved class
 // is compared by deciding again with the staged declaration and caps.
 func Changed(staged, found Reading, d Decision) error {
 	again := Decide(found, d.Declared, d.Caps)
-	for _, c := range []struct {
-		what          string
-		staged, found any
-	}{
-		{"boot id", staged.BootID, found.BootID},
-		{"uid", staged.UID, found.UID},
-		{"host tier", staged.Tier(), found.Tier()},
-		{"achieved class", d.Achieved, again.Achieved},
-	} {
-		if c.staged != c.found {
-			return diag.Errorf("E-STG-104", "the host changed between staging and launch: %s was %v and is %v", c.what, c.staged, c.found).
-				In("launch").Name("staged", fmt.Sprint(c.staged)).Name("found", fmt.Sprint(c.found)).
-				Hint("stage the capsule again")
+	return firstOf(
+		Moved(staged, found),
+		difference("host tier", staged.Tier(), found.Tier()),
+		difference("achieved class", d.Achieved, again.Achieved),
+	)
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func difference[T comparable](what string, staged, found T) error {
+	if staged == found {
+		return nil
+	}
+	return diag.Errorf("E-STG-104", "the host changed between staging and launch: %s was %v and is %v", what, staged, found).
+		In("launch").Name("staged", fmt.Sprint(staged)).Name("found", fmt.Sprint(found)).
+		Hint("stage the capsule again")
 }

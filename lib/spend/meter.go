@@ -69,8 +69,12 @@ type Admission struct {
 	day           string
 }
 
-// Admit asks for leave to use input tokens and at most output tokens more. The
-// error is a *Refusal, or the context's.
+// Bounded tells whether there is a ceiling that a call could go over.
+func (m *Meter) Bounded() bool { return m.ceiling != nil || m.ledger != nil }
+
+// Admit asks for leave to use input tokens and at most output tokens more; what is
+// not Bounded admits every call, whatever its input is said to be. The error is a
+// *Refusal, or the context's.
 func (m *Meter) Admit(ctx context.Context, input, output int64) (*Admission, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +109,7 @@ func (a *Admission) Settle(input, output int64) { a.close(input, output) }
 
 // Release ends an admission whose call gave nothing that could be measured: its
 // input alone is charged.
-func (a *Admission) Release() { a.close(a.input, 0) }
+func (a *Admission) Release(input int64) { a.close(input, 0) }
 
 func (a *Admission) close(input, output int64) {
 	m := a.meter

@@ -74,7 +74,7 @@ func TestSessionCeiling(t *testing.T) {
 	}
 	m = NewMeter(num(100), nil, quiet(t))
 	a, _ = m.Admit(ctx, 30, 70)
-	a.Release()
+	a.Release(30)
 	if m.Used() != 30 {
 		t.Errorf("a released admission was charged %d", m.Used())
 	}

@@ -51,6 +51,18 @@ func (r result) blocker(name string) *confine.Blocker {
 	return &confine.Blocker{Name: name, Step: steps[r.step], Errno: r.errno}
 }
 
+// Identity is the part of a reading that needs no trying: which boot of which kernel
+// this is, and who the program runs as.
+func Identity() confine.Reading {
+	var uts unix.Utsname
+	_ = unix.Uname(&uts)
+	return confine.Reading{
+		BootID:        trimmed("/proc/sys/kernel/random/boot_id"),
+		KernelRelease: unix.ByteSliceToString(uts.Release[:]),
+		UID:           os.Getuid(), GID: os.Getgid(),
+	}
+}
+
 // Host takes a reading by exercising each mechanism in a child of its own
 // (CON-8 to CON-13). It leaves no mount, cgroup, file or process behind.
 func Host() confine.Reading { return read(true) }
@@ -60,15 +72,8 @@ func Host() confine.Reading { return read(true) }
 func WithoutNetwork() confine.Reading { return read(false) }
 
 func read(network bool) confine.Reading {
-	var uts unix.Utsname
-	_ = unix.Uname(&uts)
-	r := confine.Reading{
-		BootID:        trimmed("/proc/sys/kernel/random/boot_id"),
-		KernelRelease: unix.ByteSliceToString(uts.Release[:]),
-		UID:           os.Getuid(), GID: os.Getgid(),
-		ProcView: "host",
-		Cgroup:   cgroups(),
-	}
+	r := Identity()
+	r.ProcView, r.Cgroup = "host", cgroups()
 	grant := usernsGrant(trimmed)
 	r.UsernsGrant = &grant
 

@@ -9,6 +9,9 @@ import (
 	"github.com/mur-capsules/mur/lib/confine"
 )
 
+// Identity is the part of a reading that needs no trying: who the program runs as.
+func Identity() confine.Reading { return confine.Reading{UID: os.Getuid(), GID: os.Getgid()} }
+
 // Host returns a reading in which every mechanism is absent: off Linux there is
 // none (CON-7), and a build without cgo can not fork the children that try them.
 func Host() confine.Reading {
@@ -16,12 +19,11 @@ func Host() confine.Reading {
 	if runtime.GOOS != "linux" {
 		b = &confine.Blocker{Name: confine.NotLinux}
 	}
-	return confine.Reading{
-		UID: os.Getuid(), GID: os.Getgid(),
-		Landlock: confine.Landlock{State: confine.LandlockAbsent},
-		ProcView: "host", SealedBlocker: b, NetworkBlocker: b,
-		Cgroup: confine.Cgroup{Controllers: []string{}, Hierarchies: map[string]string{}, Blocker: b},
-	}
+	r := Identity()
+	r.Landlock.State = confine.LandlockAbsent
+	r.ProcView, r.SealedBlocker, r.NetworkBlocker = "host", b, b
+	r.Cgroup = confine.Cgroup{Controllers: []string{}, Hierarchies: map[string]string{}, Blocker: b}
+	return r
 }
 
 // WithoutNetwork is Host.

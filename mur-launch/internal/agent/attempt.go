@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/spend"
@@ -97,15 +98,21 @@ func (a *attempt) step(ctx context.Context) *Outcome {
 		return out
 	}
 	request := a.requests.payload(a.messages, a.continuation, a.acknowledged)
-	input := a.requests.occupancy(a.messages)
-	admission, err := a.Spend.Admit(ctx, input, a.frame.MaxTokens)
+	count := sync.OnceValue(func() int64 { return a.requests.occupancy(a.messages) })
+	var bounded int64
+	if a.Spend.Bounded() {
+		bounded = count()
+	}
+	admission, err := a.Spend.Admit(ctx, bounded, a.frame.MaxTokens)
 	if err != nil {
 		return a.refused(ctx, err)
 	}
+	go count() // while the provider thinks
 	a.Sink.Turn(a.turn + 1)
 	reply, streamed, err := a.ask(ctx, request)
+	input := count()
 	if ctx.Err() != nil {
-		admission.Release()
+		admission.Release(input)
 		return a.canceled("inference")
 	}
 	body := a.Mask(reply.Body)
@@ -117,7 +124,7 @@ func (a *attempt) step(ctx context.Context) *Outcome {
 		v = judge(answer)
 		failed = v.failed
 	} else {
-		admission.Release()
+		admission.Release(input)
 	}
 	if streamed {
 		a.Sink.End()

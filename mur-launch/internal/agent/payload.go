@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"strconv"
+	"sync"
 
 	"github.com/mur-capsules/mur/mur-launch/internal/dispatch"
 	"github.com/mur-capsules/mur/mur-launch/internal/model/tokens"
@@ -30,8 +31,8 @@ func CacheKey(name, version, context string) string {
 // a turn costs what it adds, and copying.
 type requests struct {
 	count      func(string) int64
-	head, tail string // around the messages, without a continuation
-	around     int64  // tokens of both
+	head, tail string       // around the messages, without a continuation
+	around     func() int64 // tokens of both
 }
 
 // Members stand in ascending byte order: continuation_id, max_tokens, messages,
@@ -52,7 +53,7 @@ func newRequests(f Frame, counter tokens.Counter) *requests {
 		tail: tailStart + `":` + string(dispatch.Text(f.Model)) + `,"params":{},"prompt_cache_key":` + string(dispatch.Text(f.CacheKey)) +
 			`,"system":` + string(dispatch.Text(f.System)) + `,"tools":` + string(f.Tools) + "}",
 	}
-	r.around = counter.Count(r.tail[len(tailStart):])
+	r.around = sync.OnceValue(func() int64 { return counter.Count(r.tail[len(tailStart):]) })
 	return r
 }
 
@@ -85,9 +86,9 @@ func (r *requests) payload(messages []Message, continuation string, acknowledged
 // (AGT-92 to AGT-94). It notes in each message what it counts.
 func (r *requests) occupancy(messages []Message) int64 {
 	if len(messages) == 0 {
-		return r.count("{"+r.head+tailStart) + r.around
+		return r.count("{"+r.head+tailStart) + r.around()
 	}
-	n := r.count("{"+r.head+messageStart) + r.around
+	n := r.count("{"+r.head+messageStart) + r.around()
 	for i := range messages {
 		m := &messages[i]
 		rest := string(m.wire[len(messageStart):])

@@ -36,8 +36,9 @@ type CallError struct {
 func (e *CallError) Error() string { return e.Reason }
 
 // Admitter gives leave for driver calls; the error of Admit is a *spend.Refusal
-// or the context's.
+// or the context's. What is not Bounded needs no input to be named.
 type Admitter interface {
+	Bounded() bool
 	Admit(ctx context.Context, input, output int64) (*spend.Admission, error)
 }
 

@@ -34,8 +34,6 @@ type agency struct {
 	task      []byte // of --task, nil for none
 
 	guests  *tools.Guests
-	counter tokens.Counter
-	counts  error          // why it counts bytes
 	warm    sync.WaitGroup // what runs beside the launch
 	settled sync.Once
 	over    chan struct{} // closed when the session is
@@ -48,15 +46,14 @@ type agency struct {
 }
 
 // startAgent begins what takes longest before the first request, beside all else:
-// loading the driver's code, and the vocabulary. A driver that can not be loaded
-// is told of by its first call.
+// loading the driver's code. A driver that can not be loaded is told of by its first
+// call.
 func (l *launching) startAgent(ctx context.Context) {
 	a := &agency{
 		secrets: &mask.Set{}, gateways: map[string]*model.Gateway{}, warned: map[string]bool{}, guests: tools.NewGuests(l.source),
 		over: make(chan struct{}),
 	}
 	l.agency = a
-	a.warm.Go(func() { a.counter, a.counts = tokens.Load() })
 	for i := range l.doc.Artifacts {
 		if art := &l.doc.Artifacts[i]; art.Name == l.doc.Inference.Choices[0].Driver {
 			a.driver = art
@@ -239,10 +236,6 @@ func (l *launching) agent(ctx context.Context) loop.Outcome {
 	}
 	a.warm.Wait()
 	l.bootstrap("tools: " + string(a.inventory.JSON))
-	l.bootstrap("tokens are counted by " + a.counter.Name())
-	if a.counts != nil {
-		l.report("tokens are counted as a quarter of the bytes: " + a.counts.Error())
-	}
 	show := newTerminal(l.opt.Stream, l.env.Stderr, a.secrets)
 	defer show.close()
 	meter := spend.NewMeter(l.doc.Spend.MaxSessionTokens, a.ledger, func(err error) { l.report("the spend ledger: " + err.Error()) })
@@ -255,7 +248,7 @@ func (l *launching) agent(ctx context.Context) loop.Outcome {
 			System: a.secrets.Text(agent.System(l.doc)), Tools: a.secrets.Line(a.inventory.JSON),
 		},
 		Parts: agent.Parts{
-			Model: driver, Spend: meter, Trace: l.trace, Sink: sink{show, a}, Counter: a.counter, Mask: a.secrets.Text,
+			Model: driver, Spend: meter, Trace: l.trace, Sink: sink{show, a}, Counter: tokens.New(l.counting), Mask: a.secrets.Text,
 			Desk: &noticing{deadline: l.deadline, Desk: dispatch.New(dispatch.Options{
 				Document: l.doc, Inventory: a.inventory, Guests: desk, Processes: l.runs(), Runtime: l.held.Runtime, Mask: a.secrets.Text,
 			})},
@@ -331,6 +324,14 @@ func (l *launching) murmur() {
 	}
 	if err != nil {
 		l.warn(diag.Warningf("", "session", "%s can not be rewritten: %s", session.MurmurName, err))
+	}
+}
+
+// counting notes how tokens are counted (AGT-92).
+func (l *launching) counting(by string, err error) {
+	l.bootstrap("tokens are counted by " + by)
+	if err != nil {
+		l.report("tokens are counted as a quarter of the bytes: " + err.Error())
 	}
 }
 

@@ -51,11 +51,9 @@ func open(ctx context.Context, env cli.Env, doc *session.Document, o Options) (*
 	if l.home, err = homeOf(doc); err != nil {
 		return nil, err
 	}
-	if err = doc.VerifyFiles(ctx); err != nil {
-		return nil, ended(ctx, err)
-	}
-	if l.held, err = doc.Hold(l.latch); err != nil {
-		return nil, err
+	l.source = guests.NewSource(doc, l.home)
+	if doc.Kind == session.KindAgent {
+		l.startAgent(ctx)
 	}
 	if err = l.openRest(ctx); err != nil {
 		l.close()
@@ -65,14 +63,17 @@ func open(ctx context.Context, env cli.Env, doc *session.Document, o Options) (*
 }
 
 func (l *launching) openRest(ctx context.Context) (err error) {
+	if err = l.doc.VerifyFiles(ctx); err != nil {
+		return err
+	}
+	if l.held, err = l.doc.Hold(l.latch); err != nil {
+		return err
+	}
 	if l.homeDir, err = l.home.OpenExisting(".", workfs.Options{Latch: l.latch}); err != nil {
 		return err
 	}
-	l.source = guests.NewSource(l.doc, l.home)
-	if l.doc.Kind == session.KindAgent {
-		l.startAgent(ctx)
-	}
-	if err = sameHost(l.doc); err != nil {
+	// What holds commands is compared by mur-shell, which alone uses it (CON-5).
+	if err = confine.Moved(l.doc.HostProbe, probe.Identity()); err != nil {
 		return err
 	}
 	if l.environ, err = environment(l.env.Environ, l.doc.EnvFile, l.opt.NoEnvFile); err != nil {
@@ -90,13 +91,6 @@ func (l *launching) openRest(ctx context.Context) (err error) {
 		return err
 	}
 	return l.openProcesses(ctx)
-}
-
-// sameHost takes a fresh reading of the host and compares it with the staged
-// one (CON-5).
-func sameHost(doc *session.Document) error {
-	staged := doc.HostProbe
-	return confine.Changed(staged, probe.Host(), confine.Decide(staged, doc.Containment.Declared, doc.Sandbox.Caps))
 }
 
 // ended words an error that only says that a signal came.

@@ -52,7 +52,7 @@ func (l *launching) openProcesses(ctx context.Context) error {
 		return err
 	}
 	// Keys may be in this process's memory and environment, which commands of the
-	// same user must not read (CON-118). The host was probed before.
+	// same user must not read (CON-118).
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	p := &processes{io: confine.IOMax{DeclaredBytesPerSec: l.doc.Policy.DeclaredResources.CgroupIOBytesPerSec, Status: "not-required"}}
 	l.procs = p

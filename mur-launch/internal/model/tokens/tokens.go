@@ -26,40 +26,37 @@ const (
 	Bytes4 = "bytes4"
 )
 
-// Counter counts. It is safe for concurrent use. The zero value counts a quarter
-// of the bytes.
-type Counter struct{ vocabulary *vocabulary }
+// Counter counts. It is safe for concurrent use.
+type Counter struct{ vocabulary func() *vocabulary }
 
-// Load returns the counter of the vocabulary in this program. With an error it
-// counts a quarter of the bytes.
-func Load() (Counter, error) {
-	v, err := loaded()
-	if err != nil {
-		return Counter{}, err
-	}
-	return Counter{v}, nil
-}
-
-// Name is CL100K or Bytes4.
-func (c Counter) Name() string {
-	if c.vocabulary == nil {
-		return Bytes4
-	}
-	return CL100K
+// New returns the counter of the vocabulary in this program, which it reads when it
+// first counts: that takes some milliseconds. Then it tells ready, once, how it
+// counts: by CL100K, or with an error by Bytes4, a quarter of the bytes.
+func New(ready func(name string, err error)) Counter {
+	return Counter{sync.OnceValue(func() *vocabulary {
+		v, err := loaded()
+		if err != nil {
+			ready(Bytes4, err)
+			return nil
+		}
+		ready(CL100K, nil)
+		return v
+	})}
 }
 
 // Count counts the tokens of a text.
 func (c Counter) Count(text string) int64 {
-	if c.vocabulary == nil {
+	v := c.vocabulary()
+	if v == nil {
 		return int64(len(text) / 4)
 	}
 	var n int64
 	for {
 		at, special := nextSpecial(text)
 		if special == "" {
-			return n + c.ordinary(text)
+			return n + v.ordinary(text)
 		}
-		n += c.ordinary(text[:at]) + 1
+		n += v.ordinary(text[:at]) + 1
 		text = text[at+len(special):]
 	}
 }
@@ -84,11 +81,11 @@ func nextSpecial(text string) (at int, special string) {
 	}
 }
 
-func (c Counter) ordinary(text string) int64 {
+func (v *vocabulary) ordinary(text string) int64 {
 	var n int64
 	for text != "" {
 		k := piece(text)
-		n += int64(c.vocabulary.tokens(text[:k]))
+		n += int64(v.tokens(text[:k]))
 		text = text[k:]
 	}
 	return n
