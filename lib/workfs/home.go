@@ -165,7 +165,7 @@ func enterOwned(parent int, seg, full string, create bool) (int, error) {
 		unix.Close(fd)
 		return -1, refusedHome(full, fmt.Sprintf("it belongs to user %d, not to user %d who runs this", st.Uid, os.Geteuid()))
 	}
-	if create && st.Mode&0o7777 != uint32(PrivateDir) {
+	if create && uint32(st.Mode)&0o7777 != uint32(PrivateDir) {
 		if err := unix.Fchmod(fd, uint32(PrivateDir)); err != nil {
 			unix.Close(fd)
 			return -1, &fs.PathError{Op: "chmod", Path: full, Err: err}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -69,12 +70,14 @@ func TestLockOfARemovedFile(t *testing.T) {
 				holders++
 				most = max(most, holders)
 				mu.Unlock()
-				if err := r.Remove("guard"); err != nil {
-					t.Error(err)
-				}
+				runtime.Gosched()
+				// Once the file has no name the next one may make and lock another.
 				mu.Lock()
 				holders--
 				mu.Unlock()
+				if err := r.Remove("guard"); err != nil {
+					t.Error(err)
+				}
 				l.Unlock()
 			}
 		}()

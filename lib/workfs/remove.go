@@ -83,7 +83,7 @@ func (rm *remover) entry(dir int, name, full string, depth int) {
 		return
 	}
 	fd, err := openForRemoval(dir, name)
-	if err == unix.ENOTDIR || err == unix.ELOOP {
+	if err == unix.ENOTDIR || err == unix.ELOOP || err == unix.EMLINK { // EMLINK: a link, on FreeBSD
 		// Not a directory, so the EPERM was a real one.
 		rm.fail("remove", full, unix.EPERM)
 		return

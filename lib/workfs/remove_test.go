@@ -5,8 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestRemove(t *testing.T) {
@@ -40,7 +41,7 @@ func TestRemoveAllFollowsNoLink(t *testing.T) {
 	os.Symlink(outside, dir+"/t/a/out")
 	os.Symlink(outside+"/d/precious", dir+"/t/file")
 	os.Symlink(outside, dir+"/top")
-	syscall.Mkfifo(dir+"/t/fifo", 0o600)
+	unix.Mkfifo(dir+"/t/fifo", 0o600)
 	for _, rel := range []string{"t", "top", "none", "none/at/all"} {
 		if err := r.RemoveAll(rel); err != nil {
 			t.Errorf("RemoveAll(%s) = %v", rel, err)
@@ -57,23 +58,23 @@ func TestRemoveAllFollowsNoLink(t *testing.T) {
 // A command can nest directories deeper than a path or a descriptor table.
 func TestRemoveAllOfADeepTree(t *testing.T) {
 	r, dir := openTemp(t, Options{Ephemeral: true})
-	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := strings.Repeat("d", 100)
 	for range 300 {
-		if err := syscall.Mkdirat(fd, name, 0o700); err != nil {
+		if err := unix.Mkdirat(fd, name, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		next, err := syscall.Openat(fd, name, syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
+		next, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		syscall.Close(fd)
+		unix.Close(fd)
 		fd = next
 	}
-	syscall.Close(fd)
+	unix.Close(fd)
 	if err := r.RemoveAll(name); err != nil {
 		t.Fatal(err)
 	}

@@ -64,20 +64,6 @@ func (r *Root) mkdirAt(parent int, seg, rel string, mode fs.FileMode) error {
 	return nil
 }
 
-// chmodDir sets the mode of the directory seg, which may be one that a umask or
-// its maker closed to us. The mode is set through a descriptor opened without
-// following, never by name.
-func chmodDir(parent int, seg string, mode fs.FileMode) error {
-	fd, err := retry(func() (int, error) {
-		return unix.Openat(parent, seg, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	})
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), uint32(mode.Perm()))
-}
-
 // explain turns a failed open into a refusal when a link or special file is the
 // cause (SES-44).
 func (r *Root) explain(op string, parent int, seg, rel string, cause error) error {

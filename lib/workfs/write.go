@@ -299,8 +299,7 @@ func (r *Root) Touch(rel string) error {
 		return err
 	}
 	defer f.Close()
-	now := []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}}
-	if err := unix.UtimesNanoAt(int(f.Fd()), "", now, unix.AT_EMPTY_PATH); err != nil {
+	if err := touch(f); err != nil {
 		return &fs.PathError{Op: "touch", Path: r.Join(rel), Err: err}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mur-capsules/mur/lib/wasmhost/hostfile"
 	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
@@ -76,14 +77,15 @@ func fileType(m fs.FileMode) enum {
 // statRecord is a descriptor-stat.
 func statRecord(fi fs.FileInfo) val {
 	st := fi.Sys().(*syscall.Stat_t)
+	access, change, _ := hostfile.Times(fi)
 	stamp := func(t time.Time) val { return wasmtime.Some(datetime(t)) }
 	return record{
 		{Name: "type", V: fileType(fi.Mode())},
 		{Name: "link-count", V: uint64(st.Nlink)},
 		{Name: "size", V: uint64(fi.Size())},
-		{Name: "data-access-timestamp", V: stamp(time.Unix(st.Atim.Unix()))},
+		{Name: "data-access-timestamp", V: stamp(access)},
 		{Name: "data-modification-timestamp", V: stamp(fi.ModTime())},
-		{Name: "status-change-timestamp", V: stamp(time.Unix(st.Ctim.Unix()))},
+		{Name: "status-change-timestamp", V: stamp(change)},
 	}
 }
 

@@ -7,10 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
-	"unsafe"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/mur-capsules/mur/lib/wasmhost/hostfile"
 	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
@@ -54,7 +52,7 @@ func (w *fileWriter) room() (int, error) { return Chunk, nil }
 
 func (w *fileWriter) write(_ context.Context, p []byte) error {
 	if w.append {
-		if err := appendTo(w.file.File, p); err != nil {
+		if err := hostfile.Append(int(w.file.Fd()), p); err != nil {
 			return fileError{err}
 		}
 		return nil
@@ -63,21 +61,6 @@ func (w *fileWriter) write(_ context.Context, p []byte) error {
 	w.off += int64(n)
 	if err != nil {
 		return fileError{err}
-	}
-	return nil
-}
-
-// appendTo writes at the end of f, wherever other writers have moved it.
-func appendTo(f *os.File, p []byte) error {
-	for len(p) > 0 {
-		n, err := unix.Pwritev2(int(f.Fd()), [][]byte{p}, 0, unix.RWF_APPEND)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return os.NewSyscallError("pwritev2", err)
-		}
-		p = p[n:]
 	}
 	return nil
 }
@@ -180,7 +163,7 @@ func fileFuncs() map[string]wasmtime.Func {
 			if !d.write {
 				return nil, syscall.EPERM
 			}
-			return nil, setTimes(d.file.File, at, mt)
+			return nil, hostfile.SetTimes(int(d.file.Fd()), at, mt)
 		}),
 	}
 }
@@ -196,7 +179,7 @@ func (d *descriptor) sync(dataOnly bool) error {
 		return dir.Sync()
 	}
 	if dataOnly {
-		return os.NewSyscallError("fdatasync", unix.Fdatasync(int(f.Fd())))
+		return hostfile.SyncData(int(f.Fd()))
 	}
 	return f.Sync()
 }
@@ -225,21 +208,4 @@ func timestamp(c *call, v val) (time.Time, error) {
 		return time.Unix(int64(sec), int64(nsec)), nil
 	}
 	return time.Time{}, nil
-}
-
-func timespec(t time.Time) unix.Timespec {
-	if t.IsZero() {
-		return unix.Timespec{Nsec: unix.UTIME_OMIT}
-	}
-	return unix.NsecToTimespec(t.UnixNano())
-}
-
-// setTimes is futimens(3), which neither os nor x/sys/unix offers.
-func setTimes(f *os.File, at, mt time.Time) error {
-	ts := [2]unix.Timespec{timespec(at), timespec(mt)}
-	_, _, no := unix.Syscall6(unix.SYS_UTIMENSAT, f.Fd(), 0, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
-	if no != 0 {
-		return os.NewSyscallError("utimensat", no)
-	}
-	return nil
 }

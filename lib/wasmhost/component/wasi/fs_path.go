@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mur-capsules/mur/lib/wasmhost/hostfile"
 	"github.com/mur-capsules/mur/lib/wasmhost/wasmtime"
 )
 
@@ -133,7 +134,7 @@ func openMode(open, desc flags) (int, error) {
 		bit  int
 	}{
 		{"create", open, os.O_CREATE}, {"exclusive", open, os.O_EXCL}, {"truncate", open, os.O_TRUNC}, {"directory", open, syscall.O_DIRECTORY},
-		{"file-integrity-sync", desc, syscall.O_SYNC}, {"data-integrity-sync", desc, syscall.O_DSYNC}, {"requested-write-sync", desc, syscall.O_RSYNC},
+		{"file-integrity-sync", desc, syscall.O_SYNC}, {"data-integrity-sync", desc, hostfile.DataSync}, {"requested-write-sync", desc, syscall.O_SYNC},
 	} {
 		if f.set.Has(f.name) {
 			mode |= f.bit
@@ -335,7 +336,7 @@ func pathFuncs() map[string]wasmtime.Func {
 				return nil, err
 			}
 			defer e.dir.Close()
-			return nil, unix.UtimesNanoAt(e.fd(), e.base, []unix.Timespec{timespec(at), timespec(mt)}, unix.AT_SYMLINK_NOFOLLOW)
+			return nil, hostfile.SetEntryTimes(e.fd(), e.base, at, mt)
 		}),
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mur-capsules/mur/lib/wasmhost/hostfile"
 )
 
 // maxPath bounds a path, as Linux does.
@@ -114,8 +116,7 @@ func (p place) setTimes(stamps [2]stamp, follow bool) error {
 		return err
 	}
 	defer parent.Close()
-	times := []unix.Timespec{stamps[0].timespec(), stamps[1].timespec()}
-	return control(parent, func(fd int) error { return unix.UtimesNanoAt(fd, name, times, unix.AT_SYMLINK_NOFOLLOW) })
+	return control(parent, func(fd int) error { return hostfile.SetEntryTimes(fd, name, stamps[0].time(), stamps[1].time()) })
 }
 
 // unlink takes away an entry that is not a directory.

@@ -4,10 +4,8 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
-	"syscall"
-	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/mur-capsules/mur/lib/wasmhost/hostfile"
 )
 
 // file is a descriptor with its host file opened. A stream has none; a granted
@@ -49,7 +47,7 @@ func onFile(stream Errno, op func(d *descriptor, m memory, a args) error) functi
 var (
 	fdSync = onFile(0, func(d *descriptor, _ memory, _ args) error { return d.f.Sync() })
 
-	fdDatasync = onFile(0, func(d *descriptor, _ memory, _ args) error { return control(d.f, unix.Fdatasync) })
+	fdDatasync = onFile(0, func(d *descriptor, _ memory, _ args) error { return control(d.f, hostfile.SyncData) })
 
 	fdSeek = onFile(ESPIPE, func(d *descriptor, m memory, a args) error {
 		return d.seek(m, a.i64(1), a.u32(2), a.u32(3))
@@ -89,14 +87,7 @@ var (
 		if errno != 0 {
 			return errno
 		}
-		times := [2]unix.Timespec{stamps[0].timespec(), stamps[1].timespec()}
-		return control(d.f, func(fd int) error {
-			_, _, no := syscall.Syscall6(syscall.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
-			if no != 0 {
-				return no
-			}
-			return nil
-		})
+		return control(d.f, func(fd int) error { return hostfile.SetTimes(fd, stamps[0].time(), stamps[1].time()) })
 	})
 )
 

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/mur-capsules/mur/lib/wasmhost/hostfile"
 )
 
 // File types.
@@ -49,12 +49,13 @@ const (
 // putStat writes a filestat: device, inode, type, links, size and three stamps.
 func putStat(out []byte, fi fs.FileInfo) Errno {
 	st, ok := fi.Sys().(*syscall.Stat_t)
+	access, change, _ := hostfile.Times(fi)
 	if !ok {
 		return EIO
 	}
 	for i, v := range []uint64{
 		uint64(st.Dev), st.Ino, uint64(typeOf(fi.Mode())), uint64(st.Nlink), uint64(st.Size),
-		uint64(st.Atim.Nano()), uint64(st.Mtim.Nano()), uint64(st.Ctim.Nano()),
+		uint64(access.UnixNano()), uint64(fi.ModTime().UnixNano()), uint64(change.UnixNano()),
 	} {
 		binary.LittleEndian.PutUint64(out[8*i:], v)
 	}
@@ -146,11 +147,4 @@ func (s stamp) time() time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, s.nanos)
-}
-
-func (s stamp) timespec() unix.Timespec {
-	if !s.set {
-		return unix.Timespec{Nsec: unix.UTIME_OMIT}
-	}
-	return unix.NsecToTimespec(s.nanos)
 }
