@@ -30,6 +30,11 @@ func TestRefusalCodes(t *testing.T) {
 			t.Errorf("%s %+v: %s %v, want %s", tc.kind, tc.err, diag.CodeOf(err), err, tc.want)
 		}
 	}
+	// An engine that does not start is no engine missing: the reason says what to do.
+	err := Refusal("x", Tool, &LoadError{Reason: NoEngine, Err: errors.New("raise the stack limit")})
+	if s := err.Error(); diag.CodeOf(err) != "E-RUN-105" || strings.Contains(s, "cgo") || strings.Contains(s, "component") || !strings.Contains(s, "raise the stack limit") {
+		t.Errorf("an engine that does not start: %s", s)
+	}
 	other := errors.New("other")
 	if Refusal("x", Tool, other) != other {
 		t.Error("another error was changed")
