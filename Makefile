@@ -11,8 +11,10 @@ FUZZTIME ?= 10s
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
+# The tag leaves out a generator of manuals in the library of flags, which no
+# command offers and every start would prepare.
 build: ## build the commands into bin/
-	$(GO) build -o $(BIN)/ $(COMMANDS:%=./%)
+	$(GO) build -tags urfave_cli_no_docs -o $(BIN)/ $(COMMANDS:%=./%)
 
 drivers: build ## build and pack the drivers into drivers/build/
 	sh drivers/build.sh

@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/mur-capsules/mur/lib/diag"
 )
@@ -27,7 +28,7 @@ func Scopes() []string {
 	return []string{"message/send", "message/stream", "stream/watch", "tasks/get", "tasks/cancel", "session/stop", "resources/files"}
 }
 
-var doorCredentialName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+var doorCredentialName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`) })
 
 func (d *decoder) network(top *block) Network {
 	b := top.Sub("network", networkKeys)
@@ -43,7 +44,7 @@ func (d *decoder) network(top *block) Network {
 	a.Word("scheme", "bearer")
 	for _, p := range a.Free("credentials") {
 		switch {
-		case !doorCredentialName.MatchString(p.Key):
+		case !doorCredentialName().MatchString(p.Key):
 			d.FaultAt(p.Item.Path, "%s is no credential name: a small letter, then up to 31 of a-z, 0-9, _ and -", diag.Quote(p.Key)).Name("credential", p.Key)
 		case p.Key == "operator":
 			d.FaultAt(p.Item.Path, "operator is the credential that every capsule has already").Name("credential", p.Key)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/policy"
@@ -15,14 +16,14 @@ import (
 var gatewayKeys = []string{"endpoint", "api_key", "keyless"}
 
 // reference is the one form of api_key that names a credential (MAN-93).
-var reference = regexp.MustCompile(`^\$\{([A-Z_][A-Z0-9_]*)\}$`)
+var reference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\$\{([A-Z_][A-Z0-9_]*)\}$`) })
 
 // credentialName is the NAME of a reference, of config.yaml's credentials and of
 // control.secrets.
-var credentialName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
+var credentialName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`) })
 
 // IsCredentialName tells whether s can be the NAME of ${NAME} (MAN-93, MAN-280).
-func IsCredentialName(s string) bool { return credentialName.MatchString(s) }
+func IsCredentialName(s string) bool { return credentialName().MatchString(s) }
 
 // gateway reads an entry's gateway (MAN-87 to MAN-93). Which drivers may have
 // one is a check between inference and artifacts.
@@ -51,7 +52,7 @@ func (d *decoder) gateway(parent *block, e Entry) *Gateway {
 	}
 	key, typed := b.Text("api_key")
 	key = strings.TrimSpace(key)
-	if m := reference.FindStringSubmatch(key); m != nil {
+	if m := reference().FindStringSubmatch(key); m != nil {
 		g.Reference = m[1]
 	} else if key != "" {
 		secret := NewSecret(key)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/internal/strictyaml"
@@ -219,7 +220,7 @@ func (d *decoder) compaction(parent *block) Compaction {
 	return c
 }
 
-var alternateName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+var alternateName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`) })
 
 func (d *decoder) alternates(parent *block) []Alternate {
 	var out []Alternate
@@ -232,7 +233,7 @@ func (d *decoder) alternates(parent *block) []Alternate {
 			MaxTokens: b.WholeOr("max_tokens", defaultMaxTokens, 1, math.MaxInt64)}
 		switch {
 		case a.Name == "":
-		case !alternateName.MatchString(a.Name):
+		case !alternateName().MatchString(a.Name):
 			b.Refuse("name", "%s is no choice name: a small letter, then up to 31 of a-z, 0-9 and -", diag.Quote(a.Name))
 		case a.Name == "primary":
 			b.Refuse("name", "primary is the name of the first choice")

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -153,12 +154,12 @@ func (d *decoder) registry(top *block) {
 	b.Trimmed("remote_url")
 }
 
-var threeNumbers = regexp.MustCompile(`^(\d{1,9})\.(\d{1,9})\.(\d{1,9})$`)
+var threeNumbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\d{1,9})\.(\d{1,9})\.(\d{1,9})$`) })
 
 // newer tells whether a is a higher version than b; false unless both are three
 // plain numbers (MAN-29).
 func newer(a, b string) bool {
-	x, y := threeNumbers.FindStringSubmatch(a), threeNumbers.FindStringSubmatch(b)
+	x, y := threeNumbers().FindStringSubmatch(a), threeNumbers().FindStringSubmatch(b)
 	if x == nil || y == nil {
 		return false
 	}

@@ -63,7 +63,7 @@ func literalKeys(root *yaml.Node) []*yaml.Node {
 		if key == nil || strictyaml.KindOf(key) != "string" || slices.Contains(out, key) {
 			continue
 		}
-		if text := strings.TrimSpace(key.Value); text != "" && !reference.MatchString(text) {
+		if text := strings.TrimSpace(key.Value); text != "" && !reference().MatchString(text) {
 			out = append(out, key)
 		}
 	}

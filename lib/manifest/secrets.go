@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // placeholder is text that stands for a secret instead of being one (MAN-276).
-var placeholder = regexp.MustCompile(`^\$\{[A-Z0-9_]+\}$`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\$\{[A-Z0-9_]+\}$`) })
 
 // ScanSecrets finds literal secrets in a manifest: W-SEC-004 for each, in
 // document order, with the dotted path and the first four characters (MAN-276).
@@ -75,7 +76,7 @@ func secretKey(key string) bool {
 }
 
 func secretText(v *yaml.Node) bool {
-	if strictyaml.KindOf(v) != "string" || placeholder.MatchString(v.Value) {
+	if strictyaml.KindOf(v) != "string" || placeholder().MatchString(v.Value) {
 		return false
 	}
 	return strings.HasPrefix(v.Value, "sk-") || len([]rune(v.Value)) > 8

@@ -16,30 +16,30 @@ const maxDirs = 32
 
 // interpreter is a program that can say where its modules are.
 type interpreter struct {
-	name *regexp.Regexp // of the program's file
-	args []string       // make it print one path a line, in its isolated mode
+	name func() *regexp.Regexp // of the program's file
+	args []string              // make it print one path a line, in its isolated mode
 	// objects says that modules are shared objects as well, whose libraries are
 	// needed too.
 	objects bool
 }
 
 var interpreters = []interpreter{
-	{regexp.MustCompile(`^python(\d+(\.\d+)*)?$`), []string{"-I", "-c", `import sys
+	{pattern(`^python(\d+(\.\d+)*)?$`), []string{"-I", "-c", `import sys
 for d in sys.path: print(d)
 if sys.prefix not in ("/usr", "/usr/local"): print(sys.prefix)
 if sys.base_prefix not in ("/usr", "/usr/local"): print(sys.base_prefix)`}, true},
-	{regexp.MustCompile(`^(node|nodejs)$`), []string{"-e", `const m = require("module"), p = require("path");
+	{pattern(`^(node|nodejs)$`), []string{"-e", `const m = require("module"), p = require("path");
 for (const d of [...m.globalPaths, p.resolve(process.execPath, "../../lib/node_modules")]) console.log(d);
 for (const f of ["/etc/ssl/openssl.cnf", "/usr/lib/ssl/openssl.cnf"]) console.log(f);`}, false},
-	{regexp.MustCompile(`^perl(5(\.\d+)*)?$`), []string{"-e", `print "$_\n" for @INC`}, true},
-	{regexp.MustCompile(`^ruby(\d+(\.\d+)*)?$`), []string{"-e", `puts $:; puts Gem.path if defined?(Gem)`}, true},
+	{pattern(`^perl(5(\.\d+)*)?$`), []string{"-e", `print "$_\n" for @INC`}, true},
+	{pattern(`^ruby(\d+(\.\d+)*)?$`), []string{"-e", `puts $:; puts Gem.path if defined?(Gem)`}, true},
 }
 
 // derive asks an interpreter for its directories (CON-84 to CON-86). A program
 // that is none, or does not answer, gets nothing.
 func derive(ctx context.Context, r Request, h Host, p closure.Program) ([]policy.DerivedRuntime, *Fact) {
 	program := p.Paths[0]
-	i := slices.IndexFunc(interpreters, func(i interpreter) bool { return i.name.MatchString(filepath.Base(program)) })
+	i := slices.IndexFunc(interpreters, func(i interpreter) bool { return i.name().MatchString(filepath.Base(program)) })
 	if i < 0 {
 		return nil, nil
 	}

@@ -16,18 +16,24 @@ import (
 // where they are: git's own commands, the tools of Go, what a compiler driver
 // passes its work on to (CON-288).
 type family struct {
-	name     *regexp.Regexp // of the allowed program's file
-	compiler bool           // its programs are granted only where the request says so
+	name     func() *regexp.Regexp // of the allowed program's file
+	compiler bool                  // its programs are granted only where the request says so
 	members  func(ctx context.Context, h Host, program string) (programs, reads []string)
+}
+
+// pattern is a regular expression compiled when it is first asked: every start of
+// a program would pay for it otherwise.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
 // maxMembers bounds the programs of one family.
 const maxMembers = 64
 
 var families = []family{
-	{regexp.MustCompile(`^git$`), false, gitFamily},
-	{regexp.MustCompile(`^go(\d+(\.\d+)*)?$`), false, goFamily},
-	{regexp.MustCompile(`^([a-z0-9_]+-)*(cc|gcc|g\+\+|c\+\+|clang|clang\+\+)(-\d+(\.\d+)*)?$`), true, compilerFamily},
+	{pattern(`^git$`), false, gitFamily},
+	{pattern(`^go(\d+(\.\d+)*)?$`), false, goFamily},
+	{pattern(`^([a-z0-9_]+-)*(cc|gcc|g\+\+|c\+\+|clang|clang\+\+)(-\d+(\.\d+)*)?$`), true, compilerFamily},
 }
 
 // gitFamily are the programs of git's own directory, its templates, and the
@@ -98,7 +104,7 @@ func prefixed(prefix string, words []string) []string {
 // start, and what may be read for them.
 func relatives(ctx context.Context, r Request, h Host, p closure.Program) (files []string, reads []policy.DerivedRuntime) {
 	program := p.Paths[0]
-	i := slices.IndexFunc(families, func(f family) bool { return f.name.MatchString(filepath.Base(program)) })
+	i := slices.IndexFunc(families, func(f family) bool { return f.name().MatchString(filepath.Base(program)) })
 	if i < 0 {
 		return nil, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 )
@@ -73,12 +74,12 @@ func writeJSON(b *bytes.Buffer, n *yaml.Node) error {
 	return nil
 }
 
-var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+var jsonNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`) })
 
 // writeNumber keeps the author's digits where JSON knows the form, so that no
 // precision is lost; other spellings (hexadecimal, underscores) are converted.
 func writeNumber(b *bytes.Buffer, at, v *yaml.Node) error {
-	if jsonNumber.MatchString(v.Value) {
+	if jsonNumber().MatchString(v.Value) {
 		b.WriteString(v.Value)
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -77,7 +78,7 @@ func (b *Block) IsTrue(key string) bool {
 	return v != nil && *v
 }
 
-var decimal = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
+var decimal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0|[1-9][0-9]*)$`) })
 
 // Whole reads an integer from min to max (MAN-21); nil when absent.
 func (b *Block) Whole(key string, min, max int64) *int64 {
@@ -88,7 +89,7 @@ func (b *Block) Whole(key string, min, max int64) *int64 {
 	v := Resolve(n)
 	if KindOf(v) != "integer" {
 		// Digits beyond 64 bits resolve to a float.
-		if KindOf(v) == "float" && decimal.MatchString(v.Value) {
+		if KindOf(v) == "float" && decimal().MatchString(v.Value) {
 			b.Refuse(key, "the number is above %d", max)
 			return nil
 		}
@@ -103,7 +104,7 @@ func (b *Block) Whole(key string, min, max int64) *int64 {
 		b.Refuse(key, "the number %s is above %d", v.Value, max)
 	case i < min:
 		b.Refuse(key, "the number %s is below %d", v.Value, min)
-	case !decimal.MatchString(v.Value):
+	case !decimal().MatchString(v.Value):
 		b.Refuse(key, "expected integer in plain decimal digits, found %s", diag.Quote(v.Value))
 	default:
 		return &i
@@ -197,7 +198,7 @@ func (b *Block) TrimmedWord(key string, words ...string) string {
 	return b.WordOr(key, words...)
 }
 
-var durationForm = regexp.MustCompile(`^(0|[1-9][0-9]*)([smhd]?)$`)
+var durationForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0|[1-9][0-9]*)([smhd]?)$`) })
 
 var durationUnit = map[string]int64{"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -209,7 +210,7 @@ func (b *Block) Duration(key, units string) *int64 {
 		return nil
 	}
 	v := Resolve(n)
-	m := durationForm.FindStringSubmatch(v.Value)
+	m := durationForm().FindStringSubmatch(v.Value)
 	if k := KindOf(v); m == nil || k != "string" && k != "integer" || k == "string" && m[2] == "" || !strings.Contains(units, m[2]) {
 		e := b.d.Mismatch(n, b.At(key), "duration")
 		if v.Kind == yaml.ScalarNode {
@@ -220,7 +221,7 @@ func (b *Block) Duration(key, units string) *int64 {
 	return b.scaled(key, m[1], durationUnit[m[2]])
 }
 
-var sizeForm = regexp.MustCompile(`^(0|[1-9][0-9]*)((?:[KMG]i)?)$`)
+var sizeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0|[1-9][0-9]*)((?:[KMG]i)?)$`) })
 
 var sizeUnit = map[string]int64{"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 
@@ -231,7 +232,7 @@ func (b *Block) Size(key string, def int64) int64 {
 		return def
 	}
 	v := Resolve(n)
-	m := sizeForm.FindStringSubmatch(v.Value)
+	m := sizeForm().FindStringSubmatch(v.Value)
 	if k := KindOf(v); m == nil || k != "string" && k != "integer" || k == "string" && m[2] == "" {
 		e := b.d.Mismatch(n, b.At(key), "size")
 		if v.Kind == yaml.ScalarNode {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -122,15 +123,15 @@ func (t *tree) parse() (root *yaml.Node, fault *diag.Error) {
 }
 
 var (
-	errorLine     = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s).*)$`)
-	unknownAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+	errorLine     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s).*)$`) })
+	unknownAnchor = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`unknown anchor '(.*)' referenced`) })
 )
 
 // syntax places an error of the library, which gives a line at most: one too
 // few when its parser, not its scanner, met the fault. The column is where the
 // Text of that line begins.
 func (t *tree) syntax(err error) *diag.Error {
-	m := errorLine.FindStringSubmatch(err.Error())
+	m := errorLine().FindStringSubmatch(err.Error())
 	if m == nil {
 		return t.refuse(Position{1, 1}, "%s", err)
 	}
@@ -139,7 +140,7 @@ func (t *tree) syntax(err error) *diag.Error {
 		line++
 	}
 	lines := strings.Split(string(t.data), "\n")
-	if a := unknownAnchor.FindStringSubmatch(m[2]); a != nil {
+	if a := unknownAnchor().FindStringSubmatch(m[2]); a != nil {
 		for i, l := range lines {
 			if at := strings.Index(l, "*"+a[1]); at >= 0 {
 				return t.refuse(Position{i + 1, utf8.RuneCountInString(l[:at]) + 1}, "the anchor %s is not defined before its use", diag.Quote(a[1]))
