@@ -46,7 +46,7 @@ func Decide(r Reading, declared policy.Class, caps []Cap) Decision {
 	case unableRoot:
 		d.Shortfall = "the program runs as root and commands can not be given another user: " + r.Root.Blocker.String()
 		d.blocker = r.Root.Blocker
-	case declared == policy.Sealed && r.SealedBlocker != nil:
+	case r.SealedBlocker != nil && (declared == policy.Sealed || !r.tried()):
 		d.Shortfall, d.blocker = r.SealedBlocker.String(), r.SealedBlocker
 	case r.Landlock.State != LandlockEnforced:
 		d.Shortfall = "Landlock is " + r.Landlock.State

@@ -20,6 +20,38 @@ func with(change func(*Reading)) Reading {
 	return r
 }
 
+// untried is what a host reads whose mechanisms can not be tried.
+func untried(blocker string) Reading {
+	b := &Blocker{Name: blocker}
+	return Reading{UID: 501, Landlock: Landlock{State: LandlockAbsent}, ProcView: "host", SealedBlocker: b, NetworkBlocker: b, Cgroup: Cgroup{Blocker: b}}
+}
+
+// CON-7: tier none, ceiling advisory, one plan without a mechanism.
+func TestAnotherSystem(t *testing.T) {
+	r := untried(NotLinux)
+	if r.Linux() || !untried(ProbeUnavailable).Linux() || !capable().Linux() || !with(func(r *Reading) { r.SealedBlocker = &Blocker{Name: MountDenied} }).Linux() {
+		t.Error("a host is taken for one of another system")
+	}
+	if r.Tier() != TierNone {
+		t.Errorf("tier %s", r.Tier())
+	}
+	for declared, want := range map[policy.Class]policy.Class{
+		policy.Unconfined: policy.Unconfined, policy.Advisory: policy.Advisory, policy.Scoped: policy.Advisory, policy.Sealed: policy.Advisory,
+	} {
+		d := Decide(r, declared, nil)
+		if d.Achieved != want || d.AppliedTier != TierNone || (d.Refusal() != nil) != (declared > policy.Advisory) {
+			t.Errorf("%s: achieved %s with %s, refusal %v", declared, d.Achieved, d.AppliedTier, d.Refusal())
+		}
+		p := MakePlan(Grants{Reading: r, Decision: d, Folders: Folders{Work: "/w", Tmp: "/t", Home: "/h"}})
+		if p.Class != want || p.Network || p.Filter || p.Landlock != 0 || p.PrivateMounts || p.PrivateProc || p.ComposedRoot || len(p.Rules)+len(p.Inside) > 0 {
+			t.Errorf("%s: plan %+v", declared, p)
+		}
+	}
+	if r.Cgroup.Missing() == nil {
+		t.Error("a scope could be made")
+	}
+}
+
 // CON-30, CON-31, CON-32, CON-33, CON-34, CON-278
 func TestDecide(t *testing.T) {
 	noLandlock := with(func(r *Reading) { r.Landlock = Landlock{State: LandlockAbsent} })
@@ -53,6 +85,11 @@ func TestDecide(t *testing.T) {
 		{"no Landlock, scoped", noLandlock, policy.Scoped, nil, policy.Advisory, TierSeccomp, []string{"Landlock is absent"}},
 		{"partial Landlock counts as none", partial, policy.Scoped, nil, policy.Advisory, TierSeccomp, []string{"Landlock is partial"}},
 		{"nothing, advisory", bare, policy.Advisory, nil, policy.Advisory, TierNone, nil},
+		{"another system, scoped", untried(NotLinux), policy.Scoped, nil, policy.Advisory, TierNone,
+			[]string{"scoped is declared", "gives advisory", "mechanism: none", "not-linux", "never taken instead", "a Linux host or a Linux virtual machine", "lower the floor"}},
+		{"another system, sealed", untried(NotLinux), policy.Sealed, nil, policy.Advisory, TierNone, []string{"sealed is declared", "gives advisory", "not-linux"}},
+		{"another system, executable work folder", untried(NotLinux), policy.Scoped, exec, policy.Advisory, TierNone, []string{"workdir_exec"}},
+		{"a build that can not probe, scoped", untried(ProbeUnavailable), policy.Scoped, nil, policy.Advisory, TierNone, []string{"probe-unavailable", "build mur with cgo"}},
 		{"executable work folder", capable(), policy.Advisory, exec, policy.Advisory, TierScoped, nil},
 		{"executable work folder, scoped", noLandlock, policy.Scoped, exec, policy.Advisory, TierSeccomp, []string{"capabilities.filesystem.workdir_exec: files"}},
 		{"root without another user", root, policy.Scoped, nil, policy.Advisory, TierScoped, []string{"runs as root", "idmap-denied"}},
@@ -73,6 +110,9 @@ func TestDecide(t *testing.T) {
 				t.Errorf("code %s", diag.CodeOf(err))
 			}
 			rest := err.Error()
+			if e, ok := diag.AsError(err); ok {
+				rest += "\n" + strings.Join(e.Hints, "\n")
+			}
 			for _, s := range tc.says {
 				_, after, found := strings.Cut(rest, s)
 				if !found {

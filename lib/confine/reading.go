@@ -33,6 +33,16 @@ type Reading struct {
 	Root           *RootUser `json:"root"` // null unless uid is 0
 }
 
+// Linux tells whether the host runs Linux. On another system no mechanism is
+// there, and what only Linux can give is not asked for either (CON-7).
+func (r Reading) Linux() bool { return r.SealedBlocker == nil || r.SealedBlocker.Name != NotLinux }
+
+// tried tells whether the mechanisms could be tried at all. Where they could not,
+// that is the reason for whatever is missing, of every class.
+func (r Reading) tried() bool {
+	return r.SealedBlocker == nil || r.SealedBlocker.Name != NotLinux && r.SealedBlocker.Name != ProbeUnavailable
+}
+
 // The states of Landlock (CON-15): only Enforced counts as present.
 const (
 	LandlockEnforced = "enforced"

@@ -226,10 +226,19 @@ func TestRights(t *testing.T) {
 			t.Errorf("%s at ABI %d: %#x, want %#x and none of %#x", tc.tree, tc.abi, got, tc.want, tc.none)
 		}
 	}
-	if a := Handled(5); a.Handled_access_fs&ioctlDev == 0 || a.Scoped != 0 {
+	if a := Handled(5); a.FS&ioctlDev == 0 || a.Scoped != 0 {
 		t.Errorf("ABI 5 handles %+v", a)
 	}
 	if a := Handled(6); a.Scoped != unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET|unix.LANDLOCK_SCOPE_SIGNAL {
 		t.Errorf("ABI 6 handles %+v", a)
+	}
+	// The table has its own names for the kernel's numbers.
+	for got, want := range map[uint64]uint64{
+		execute: unix.LANDLOCK_ACCESS_FS_EXECUTE, makeSym: unix.LANDLOCK_ACCESS_FS_MAKE_SYM, refer: unix.LANDLOCK_ACCESS_FS_REFER,
+		truncate: unix.LANDLOCK_ACCESS_FS_TRUNCATE, ioctlDev: unix.LANDLOCK_ACCESS_FS_IOCTL_DEV, makeSock: unix.LANDLOCK_ACCESS_FS_MAKE_SOCK,
+	} {
+		if got != want {
+			t.Errorf("a right is %#x and the kernel's is %#x", got, want)
+		}
 	}
 }

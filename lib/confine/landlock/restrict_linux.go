@@ -7,18 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rule grants rights beneath (or on) what an O_PATH descriptor holds. Paths are
-// resolved by whoever opened it, never here (CON-60).
-type Rule struct {
-	FD     int
-	Rights uint64
-}
-
 // RestrictThread confines the calling thread, what it starts and the threads it
 // makes to the rules, after setting no_new_privs. The caller holds the thread
 // (runtime.LockOSThread) and gives up the process or the thread after an error.
 func RestrictThread(abi int, rules []Rule) error {
-	attr := Handled(abi)
+	set := Handled(abi)
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: set.FS, Scoped: set.Scoped}
 	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), AttrSize(abi), 0)
 	if errno != 0 {
 		return fmt.Errorf("create ruleset: %w", errno)

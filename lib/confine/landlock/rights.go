@@ -7,53 +7,69 @@
 // and extended attributes (CON-71): other mechanisms answer for those.
 package landlock
 
-import (
-	"golang.org/x/sys/unix"
+import "github.com/mur-capsules/mur/lib/confine"
 
-	"github.com/mur-capsules/mur/lib/confine"
+// Rule grants rights beneath (or on) what an O_PATH descriptor holds. Paths are
+// resolved by whoever opened it, never here (CON-60).
+type Rule struct {
+	FD     int
+	Rights uint64
+}
+
+// The numbers of linux/landlock.h: LANDLOCK_ACCESS_FS_* in their order, and
+// LANDLOCK_SCOPE_*.
+const (
+	execute = uint64(1) << iota
+	writeFile
+	readFile
+	readDir
+	removeDir
+	removeFile
+	makeChar
+	makeDir
+	makeReg
+	makeSock
+	makeFifo
+	makeBlock
+	makeSym
+	refer
+	truncate
+	ioctlDev
 )
 
 const (
-	execute    = unix.LANDLOCK_ACCESS_FS_EXECUTE
-	writeFile  = unix.LANDLOCK_ACCESS_FS_WRITE_FILE
-	readFile   = unix.LANDLOCK_ACCESS_FS_READ_FILE
-	readDir    = unix.LANDLOCK_ACCESS_FS_READ_DIR
-	removeDir  = unix.LANDLOCK_ACCESS_FS_REMOVE_DIR
-	removeFile = unix.LANDLOCK_ACCESS_FS_REMOVE_FILE
-	makeChar   = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR
-	makeDir    = unix.LANDLOCK_ACCESS_FS_MAKE_DIR
-	makeReg    = unix.LANDLOCK_ACCESS_FS_MAKE_REG
-	makeSock   = unix.LANDLOCK_ACCESS_FS_MAKE_SOCK
-	makeFifo   = unix.LANDLOCK_ACCESS_FS_MAKE_FIFO
-	makeBlock  = unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
-	makeSym    = unix.LANDLOCK_ACCESS_FS_MAKE_SYM
-	refer      = unix.LANDLOCK_ACCESS_FS_REFER
-	truncate   = unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	ioctlDev   = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	scopeAbstractSocket = uint64(1) << iota
+	scopeSignal
+)
 
+const (
 	firstVersion = execute | writeFile | readFile | readDir | removeDir | removeFile | makeChar | makeDir | makeReg | makeSock | makeFifo | makeBlock | makeSym
 	// onFiles are the rights that mean something on what is no directory; the
 	// kernel refuses a rule that holds another one there (CON-62).
 	onFiles = execute | writeFile | readFile | truncate | ioctlDev
 )
 
+// Ruleset is what a ruleset governs: rights of files, and what of the processes
+// outside is out of reach.
+type Ruleset struct{ FS, Scoped uint64 }
+
 // Handled is what a ruleset governs at a Landlock ABI: every right of the first
 // version, and what newer kernels add (CON-59, CON-68).
-func Handled(abi int) unix.LandlockRulesetAttr {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: firstVersion}
+func Handled(abi int) Ruleset {
+	set := Ruleset{FS: firstVersion}
 	if abi >= 2 {
-		attr.Handled_access_fs |= refer
+		set.FS |= refer
 	}
 	if abi >= 3 {
-		attr.Handled_access_fs |= truncate
+		set.FS |= truncate
 	}
 	if abi >= 5 {
-		attr.Handled_access_fs |= ioctlDev
+		set.FS |= ioctlDev
 	}
 	if abi >= 6 {
-		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+		set.Scoped = scopeAbstractSocket | scopeSignal
 	}
-	return attr
+	return set
 }
 
 // Rights are the rights of a tree at a Landlock ABI, for a directory or for
@@ -80,7 +96,7 @@ func Rights(t confine.Tree, abi int, isDir, workdirExec bool) uint64 {
 	case confine.Terminals:
 		r = readFile | writeFile | truncate | ioctlDev
 	}
-	r &= Handled(abi).Handled_access_fs
+	r &= Handled(abi).FS
 	if !isDir {
 		r &= onFiles
 	}

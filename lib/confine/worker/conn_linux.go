@@ -12,13 +12,6 @@ import (
 	"unsafe"
 )
 
-// Name is the argv[0] under which the program becomes a worker.
-const Name = "mur-worker"
-
-// HolderName is the argv[0] under which it enters a network namespace of its
-// own, and a user namespace unless it is root, before main.
-const HolderName = "mur-holder"
-
 var steps = map[uint32]string{
 	C.MUR_STEP_PACKET: "read packet", C.MUR_STEP_PRIVATE_MOUNTS: "make mounts private", C.MUR_STEP_OPEN_TREE: "open writable tree",
 	C.MUR_STEP_SAME_TREE: "compare writable tree", C.MUR_STEP_BIND_TREE: "bind writable tree", C.MUR_STEP_READ_ONLY: "make mounts read-only",
@@ -31,18 +24,6 @@ var steps = map[uint32]string{
 	C.MUR_STEP_USERNS: "unshare user namespace", C.MUR_STEP_SETGROUPS: "deny setgroups", C.MUR_STEP_UIDMAP: "write uid_map",
 	C.MUR_STEP_GIDMAP: "write gid_map", C.MUR_STEP_NETNS: "unshare network namespace", C.MUR_STEP_REACH: "make tree reachable",
 }
-
-// StepError is a step the worker could not do (CON-128): of its set-up, after
-// which it has ended, or of the start of a command, after which it goes on.
-type StepError struct {
-	Step  string
-	Errno syscall.Errno
-}
-
-func (e *StepError) Error() string { return e.Step + ": " + e.Errno.Error() }
-
-// Unwrap returns the system's error.
-func (e *StepError) Unwrap() error { return e.Errno }
 
 func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
 

@@ -10,6 +10,11 @@
 // many before main, and a single-threaded process forks in a fraction of the
 // time.
 //
+// On another system than Linux, and in a build without cgo, there is nothing a
+// process could confine itself to: a set-up that asks for it is refused by name,
+// and the commands of any other are started from here, each a child of its own
+// with its limits, in a session of its own (CON-7, CON-289).
+//
 // The package decides nothing: which rules, which filter, which limits is its
 // caller's. A worker serves one command at a time (CON-281).
 package worker

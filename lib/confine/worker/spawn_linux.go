@@ -16,19 +16,6 @@ import (
 	"github.com/mur-capsules/mur/lib/confine/packet"
 )
 
-// Namespaces are what a spawned worker gets of its own.
-type Namespaces struct {
-	// User: a user namespace in which the worker is root and the caller's ids are
-	// what root stands for. Left out where the caller is root of one already.
-	User bool
-	// Private: mount, IPC and UTS namespaces (CON-122).
-	Private bool
-	// PID: a PID namespace, in which it is init (CON-121).
-	PID bool
-	// CgroupFD is an open v2 cgroup directory to start in, or -1 (CON-132).
-	CgroupFD int
-}
-
 // Spawn re-executes this program as a worker that speaks through theirs, with an
 // empty environment. The worker ends when the other end of the socket closes;
 // the caller waits for the process.

@@ -23,89 +23,6 @@ import (
 	"github.com/mur-capsules/mur/lib/confine/packet"
 )
 
-// Setup is what a worker confines itself to. The zero value confines nothing
-// but drops every capability and sets no_new_privs.
-type Setup struct {
-	// KeepPrivileges drops nothing: for unconfined sessions alone.
-	KeepPrivileges bool
-	// Landlock at this ABI; 0: none. Rules hold open descriptors.
-	LandlockABI int
-	Rules       []landlock.Rule
-	// Inside are rules for paths of the worker's own root, such as its /proc,
-	// which no descriptor opened outside can stand for. At most 32; a path that
-	// is not there is left out.
-	Inside []InsideRule
-	// Filter is the system call filter; empty: none.
-	Filter []bpf.Instruction
-	// PrivateMounts: the worker has a mount namespace of its own, and everything
-	// in it becomes read-only but Trees.
-	PrivateMounts bool
-	// Trees stay as they are said to be. The first is the work folder, where
-	// commands start; there is at least one and at most 8.
-	Trees []Tree
-	// PrivateProc: it has a PID namespace of its own too, and mounts its /proc.
-	PrivateProc bool
-	// User is whom commands run as; nil: as whom the worker was started. A worker
-	// started as uid 0 of a user namespace that maps it to an ordinary user is
-	// Nested: commands appear as User, that same user, in a namespace below.
-	User   *User
-	Nested bool
-	// CountOwn counts the commands' processes apart from all others of the user,
-	// where the host allows it; Worker.CountsOwn says whether it does. A Nested
-	// worker always does.
-	CountOwn bool
-	// IDMap is the user namespace whose map the Mapped trees are mounted with.
-	IDMap *os.File
-}
-
-// InsideRule grants rights on or beneath a path of the worker's own root.
-type InsideRule struct {
-	Path   string
-	Rights uint64
-}
-
-// Tree is a directory that stays writable unless it is ReadOnly; Path must lead to
-// what Dir holds. Where commands run as another user the way to it is made
-// passable, if need be by covering what lies beside it.
-type Tree struct {
-	Path     string
-	Dir      *os.File
-	Noexec   bool
-	ReadOnly bool
-	Mapped   bool
-	// OverTmp mounts it on /tmp as well. No tree may lie beneath /tmp then.
-	OverTmp bool
-}
-
-// User is a uid and gid.
-type User struct{ UID, GID uint32 }
-
-// Command is what a worker runs. Argv[0] is what the program sees as its name.
-type Command struct {
-	Program               string // absolute path
-	Argv, Env             []string
-	Stdin, Stdout, Stderr *os.File
-	Limits                Limits
-	// Linger, if not nil, hears how the first process ended while others of the
-	// command go on; they are left alone until they have ended, Finish is called
-	// or the context of Exec ends. Nil ends them with the first process.
-	Linger func(Result)
-}
-
-// Limits are set between fork and execve; nil leaves what is inherited (CON-283).
-type Limits struct{ OpenFiles, FileSize, CPUSeconds, AddressSpace, Processes *uint64 }
-
-// Result is how a command ended.
-type Result struct {
-	Status       syscall.WaitStatus
-	User, System time.Duration
-	MaxRSS       uint64 // bytes
-	Leftovers    int    // processes it left, all killed (SHL-81)
-	// Survivors says that something did not end within two seconds: the worker
-	// must be given up and its cgroup killed (CON-282).
-	Survivors bool
-}
-
 // Worker is the client's side of one worker process. Exec may be called by one
 // goroutine at a time, Signal and Finish by any.
 type Worker struct {
@@ -181,7 +98,7 @@ func (w *Worker) setup(s Setup) error {
 	}
 	if s.LandlockABI > 0 {
 		attr := landlock.Handled(s.LandlockABI)
-		start.handled_fs, start.handled_net, start.scoped = C.uint64_t(attr.Handled_access_fs), C.uint64_t(attr.Handled_access_net), C.uint64_t(attr.Scoped)
+		start.handled_fs, start.handled_net, start.scoped = C.uint64_t(attr.FS), 0, C.uint64_t(attr.Scoped)
 		start.attr_size = C.uint64_t(landlock.AttrSize(s.LandlockABI))
 	}
 	var fds []int
