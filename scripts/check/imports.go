@@ -60,7 +60,7 @@ var rooms = map[string][]string{
 	"wasmhost":                 {"diag", "policy"},
 	"wasmhost/outbound":        {"wasmhost", "policy"},
 	"wasmhost/core":            {"wasmhost", "wasmhost/outbound", "wasmhost/core/onwasmtime", "wasmhost/core/onwazero", "wasmhost/core/runner", "wasmhost/core/sections", "wasmhost/core/wasip1"},
-	"wasmhost/core/onwasmtime": {"wasmhost", "wasmhost/core/runner", "wasmhost/wasmtime"},
+	"wasmhost/core/onwasmtime": {"wasmhost", "wasmhost/core/runner", "wasmhost/core/sections", "wasmhost/wasmtime"},
 	"wasmhost/core/onwazero":   {"wasmhost", "wasmhost/core/runner", "wasmhost/core/sections"},
 	"wasmhost/core/runner":     {"wasmhost", "wasmhost/core/sections"},
 	"wasmhost/core/sections":   {},

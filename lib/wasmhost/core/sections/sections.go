@@ -1,6 +1,7 @@
 // Package sections reads what a WebAssembly core module says of itself before its
-// code: what it imports and exports, its memories and its tables. It compiles
-// nothing and checks nothing else.
+// code: what it imports and exports, its memories and its tables; and it can write
+// the data of a module in fewer segments. It compiles nothing and checks nothing
+// else.
 package sections
 
 import (
