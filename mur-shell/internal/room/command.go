@@ -93,6 +93,7 @@ type Running struct {
 	result Result
 
 	mu       sync.Mutex
+	over     bool // its worker may run another command by now
 	killing  bool
 	timedOut bool
 	timer    *time.Timer
@@ -171,7 +172,11 @@ func (x *Running) start(c Command) (*sync.WaitGroup, error) {
 		cmd.Linger = func(worker.Result) {
 			go func() {
 				streams.Wait()
-				_ = x.m.w.Finish()
+				x.mu.Lock()
+				defer x.mu.Unlock()
+				if !x.over {
+					_ = x.m.w.Finish()
+				}
 			}()
 		}
 	}
@@ -243,7 +248,7 @@ func (x *Running) wait(streams *sync.WaitGroup) {
 			t.Stop()
 		}
 	}
-	r.TimedOut, r.Killed = x.timedOut, x.killing
+	r.TimedOut, r.Killed, x.over = x.timedOut, x.killing, true
 	x.mu.Unlock()
 	// Nothing of the command is left to write; a pipe that went elsewhere does not
 	// hold its end up (SHL-80).
@@ -282,10 +287,8 @@ func (x *Running) Kill(sig syscall.Signal) { x.end(sig, false) }
 func (x *Running) end(sig syscall.Signal, timeout bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	select {
-	case <-x.done:
+	if x.over {
 		return
-	default:
 	}
 	if x.killing {
 		if !timeout {
@@ -298,7 +301,9 @@ func (x *Running) end(sig syscall.Signal, timeout bool) {
 	x.force = time.AfterFunc(Grace, func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.forceLocked()
+		if !x.over {
+			x.forceLocked()
+		}
 	})
 }
 
@@ -308,6 +313,11 @@ func (x *Running) forceLocked() {
 	_ = x.m.w.Finish()
 	x.force.Stop()
 	x.force = time.AfterFunc(lostTime, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.over {
+			return
+		}
 		if x.m.leaf != nil {
 			_ = x.m.leaf.Kill()
 		}

@@ -406,6 +406,18 @@ func TestForeground(t *testing.T) {
 	})
 }
 
+// What ends a command, here its streams that close at last, never reaches the next one
+// of the same worker. SHL-81, SHL-85, CON-281
+func TestNoCommandEndsForAnother(t *testing.T) {
+	classes(t, func(t *testing.T, class policy.Class) {
+		c := start(t, class, 10, "sh", "sleep")
+		for i := 0; i < 150 && !t.Failed(); i++ {
+			expect(t, c.run("sh", "sleep 0.005 & echo x"), map[string]any{"exit_code": 0, "stdout": "x\n"})
+			expect(t, c.run("sh", "echo y"), map[string]any{"exit_code": 0, "stdout": "y\n"})
+		}
+	})
+}
+
 // SHL-17 to SHL-19, SHL-45, SHL-P24, CON-244
 func TestResolve(t *testing.T) {
 	c := start(t, policy.Scoped, 10, "sh", "make", "cat")
