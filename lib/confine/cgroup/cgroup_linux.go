@@ -201,26 +201,36 @@ func counter(path, key string) int64 {
 	return -1
 }
 
+// killTime is how long the processes of a leaf may take to end (CON-189).
+const killTime = 2 * time.Second
+
 // Kill ends every process of the leaf, removes it, and reports an error when
 // some process did not end within two seconds (CON-189).
 func (l *Leaf) Kill() error {
-	for range 200 {
-		// Frozen, nothing forks between being listed and being signalled.
-		_ = l.m.Freeze(cgroups.Frozen)
+	pause := 250 * time.Microsecond
+	for end := time.Now().Add(killTime); ; pause = min(2*pause, 10*time.Millisecond) {
+		// A group without a process gets none, so that nothing need be frozen.
 		pids, err := cgroups.GetAllPids(l.processes())
-		for _, pid := range pids {
-			_ = unix.Kill(pid, unix.SIGKILL)
+		if err == nil && len(pids) > 0 {
+			// Frozen, nothing forks between being listed and being signalled.
+			_ = l.m.Freeze(cgroups.Frozen)
+			pids, err = cgroups.GetAllPids(l.processes())
+			for _, pid := range pids {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+			_ = l.m.Freeze(cgroups.Thawed)
 		}
-		_ = l.m.Freeze(cgroups.Thawed)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		if len(pids) == 0 && l.scope.remove(l.paths) == nil {
 			return nil
 		}
-		time.Sleep(10 * time.Millisecond)
+		if time.Now().After(end) {
+			return errors.New("processes of the group did not end within two seconds")
+		}
+		time.Sleep(pause)
 	}
-	return errors.New("processes of the group did not end within two seconds")
 }
 
 // processes is the directory whose cgroup.procs lists the leaf.

@@ -22,6 +22,11 @@ import (
 const pivotEnv = "MUR_PROBE_TEST_PIVOT"
 
 func TestMain(m *testing.M) {
+	if os.Getenv("MUR_TEST_AHEAD") != "" {
+		sayAhead()
+		Settle()
+		os.Exit(0)
+	}
 	if dir := os.Getenv(pivotEnv); dir != "" {
 		if err := pivot(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)

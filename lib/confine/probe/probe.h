@@ -9,7 +9,11 @@ enum mur_probe {
 	MUR_PROBE_NET,
 	MUR_PROBE_PROC,
 	MUR_PROBE_IDMAP,
+	MUR_PROBES, // one more than the last
 };
+
+// How long one probe child may take, in milliseconds (CON-11).
+#define MUR_PROBE_TIMEOUT 5000
 
 // What a child wrote: the step it came to (0 when all passed), the error number
 // of that step, and a value (Landlock: ABI; network: 1 when IPv6 works).
@@ -53,8 +57,26 @@ enum mur_step {
 	MUR_STEP_SETATTR,
 };
 
-// Runs one probe in a forked child and waits for it at most timeout_ms. base is
-// a directory that exists; nothing is left behind in it.
+// A probe that runs: its process, or -1 and why there is none.
+struct mur_child {
+	int pid, fd, err;
+};
+
+// Starts one probe in a forked child. base is a directory that exists; nothing is
+// left behind in it.
+struct mur_child mur_probe_start(int probe, const char *base);
+
+// Waits for its answer at most timeout_ms.
+struct mur_result mur_probe_answer(struct mur_child c, int timeout_ms);
+
+// Kills it and waits for its end.
+void mur_probe_end(struct mur_child c);
+
+// All three.
 struct mur_result mur_probe_run(int probe, const char *base, int timeout_ms);
+
+// What was begun before the Go runtime started, or pid 0: a process that writes
+// struct mur_result[MUR_PROBES] to the other end of fd and ends.
+extern struct mur_child mur_probe_ahead;
 
 #endif

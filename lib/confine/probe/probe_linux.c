@@ -283,39 +283,58 @@ static void run(int probe, const char *base, struct mur_result *r) {
 	}
 }
 
-struct mur_result mur_probe_run(int probe, const char *base, int timeout_ms) {
-	struct mur_result r = {.step = MUR_STEP_UNFINISHED};
+struct mur_child mur_probe_start(int probe, const char *base) {
+	struct mur_child c = {.pid = -1, .fd = -1};
 	int p[2];
 	if (pipe2(p, O_CLOEXEC) < 0) {
-		r.step = MUR_STEP_FORK;
-		r.err = errno;
-		return r;
+		c.err = errno;
+		return c;
 	}
-	pid_t pid = fork();
-	if (pid < 0) {
-		r.step = MUR_STEP_FORK;
-		r.err = errno;
-	} else if (pid == 0) {
+	c.pid = fork();
+	if (c.pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		struct mur_result mine = {0};
 		run(probe, base, &mine);
 		write(p[1], &mine, sizeof mine);
 		_exit(0);
 	}
+	c.err = errno;
+	c.fd = p[0];
 	close(p[1]);
-	if (pid > 0) {
-		struct pollfd pf = {.fd = p[0], .events = POLLIN};
-		struct mur_result got;
-		int ready;
-		do {
-			ready = poll(&pf, 1, timeout_ms);
-		} while (ready < 0 && errno == EINTR);
-		if (ready > 0 && read(p[0], &got, sizeof got) == sizeof got)
-			r = got;
-		kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	return c;
+}
+
+struct mur_result mur_probe_answer(struct mur_child c, int timeout_ms) {
+	struct mur_result r = {.step = MUR_STEP_UNFINISHED};
+	if (c.pid < 0) {
+		r.step = MUR_STEP_FORK;
+		r.err = c.err;
+		return r;
+	}
+	struct pollfd pf = {.fd = c.fd, .events = POLLIN};
+	struct mur_result got;
+	int ready;
+	do {
+		ready = poll(&pf, 1, timeout_ms);
+	} while (ready < 0 && errno == EINTR);
+	if (ready > 0 && read(c.fd, &got, sizeof got) == sizeof got)
+		r = got;
+	return r;
+}
+
+void mur_probe_end(struct mur_child c) {
+	if (c.pid > 0) {
+		kill(c.pid, SIGKILL);
+		while (waitpid(c.pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	close(p[0]);
+	if (c.fd >= 0)
+		close(c.fd);
+}
+
+struct mur_result mur_probe_run(int probe, const char *base, int timeout_ms) {
+	struct mur_child c = mur_probe_start(probe, base);
+	struct mur_result r = mur_probe_answer(c, timeout_ms);
+	mur_probe_end(c);
 	return r;
 }

@@ -9,17 +9,15 @@ package probe
 import "C"
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"sync"
-	"time"
 	"unsafe"
 
 	"github.com/mur-capsules/mur/lib/confine"
 	"golang.org/x/sys/unix"
 )
-
-// timeout bounds one probe child (CON-11).
-const timeout = 5 * time.Second
 
 // steps names the steps of probe.h for blockers and reports.
 var steps = map[C.int]string{
@@ -77,17 +75,6 @@ func read(network bool) confine.Reading {
 	grant := usernsGrant(trimmed)
 	r.UsernsGrant = &grant
 
-	base, err := os.MkdirTemp("", "mur-probe-")
-	if err != nil {
-		// A TMPDIR that leads nowhere says nothing about mounts: any directory will do.
-		for _, base = range []string{"/tmp", "/var/tmp", "/run", "/mnt"} {
-			if st, err := os.Stat(base); err == nil && st.IsDir() {
-				break
-			}
-		}
-	} else {
-		defer func() { _ = os.Remove(base) }()
-	}
 	probes := []C.int{C.MUR_PROBE_LANDLOCK, C.MUR_PROBE_SECCOMP, C.MUR_PROBE_MOUNT, C.MUR_PROBE_PROC}
 	if network {
 		probes = append(probes, C.MUR_PROBE_NET)
@@ -95,7 +82,13 @@ func read(network bool) confine.Reading {
 	if r.UID == 0 {
 		probes = append(probes, C.MUR_PROBE_IDMAP)
 	}
-	got := runAll(probes, base)
+	got := takeAhead()
+	probes = slices.DeleteFunc(probes, func(p C.int) bool { _, done := got[p]; return done })
+	if len(probes) > 0 {
+		tried := runAll(probes)
+		maps.Copy(tried, got)
+		got = tried
+	}
 
 	landlock := got[C.MUR_PROBE_LANDLOCK]
 	r.Landlock = landlockState(landlock)
@@ -118,7 +111,18 @@ func read(network bool) confine.Reading {
 	return r
 }
 
-func runAll(probes []C.int, base string) map[C.int]result {
+func runAll(probes []C.int) map[C.int]result {
+	base, err := os.MkdirTemp("", "mur-probe-")
+	if err != nil {
+		// A TMPDIR that leads nowhere says nothing about mounts: any directory will do.
+		for _, base = range []string{"/tmp", "/var/tmp", "/run", "/mnt"} {
+			if st, err := os.Stat(base); err == nil && st.IsDir() {
+				break
+			}
+		}
+	} else {
+		defer func() { _ = os.Remove(base) }()
+	}
 	dir := C.CString(base)
 	defer C.free(unsafe.Pointer(dir))
 	var (
@@ -128,7 +132,7 @@ func runAll(probes []C.int, base string) map[C.int]result {
 	)
 	for _, p := range probes {
 		wg.Go(func() {
-			r := C.mur_probe_run(p, dir, C.int(timeout.Milliseconds()))
+			r := C.mur_probe_run(p, dir, C.MUR_PROBE_TIMEOUT)
 			mu.Lock()
 			defer mu.Unlock()
 			out[p] = result{step: r.step, errno: int(r.err), value: int(r.value)}
