@@ -34,9 +34,10 @@ func TestCountIsTheEncodings(t *testing.T) {
 			t.Errorf("%q has %d tokens, want %d", text, got, want)
 		}
 	}
-	none := Counter{func() *vocabulary { return nil }}
-	if got := none.Count("123456789"); got != 2 {
-		t.Errorf("without a vocabulary nine bytes are %d tokens", got)
+	for _, none := range []Counter{{}, {func() *vocabulary { return nil }}} {
+		if got := none.Count("123456789"); got != 2 {
+			t.Errorf("without a vocabulary nine bytes are %d tokens", got)
+		}
 	}
 }
 
