@@ -5,15 +5,11 @@ package main
 
 import (
 	"github.com/mur-capsules/mur/lib/cli"
-	"github.com/mur-capsules/mur/lib/confine/box"
-	"github.com/mur-capsules/mur/lib/confine/holder"
 	"github.com/mur-capsules/mur/mur-shell/internal/app"
+	"github.com/mur-capsules/mur/mur-shell/internal/room"
 )
 
 func main() {
-	// The internal forms come first: a composed root's init, and the holder. The
-	// worker has taken over before main.
-	box.Init()
-	holder.Main()
+	room.Init() // the internal forms come first
 	cli.Main(app.Run)
 }

@@ -55,7 +55,7 @@ func (f StagedFile) verify() error {
 		return f.changed("it", "a regular file", "something else")
 	case st.Size != f.Bytes:
 		return f.changed("its size", fmt.Sprintf("%d bytes", f.Bytes), fmt.Sprintf("%d bytes", st.Size))
-	case st.Mode&0o022&^mode != 0:
+	case uint32(st.Mode)&0o022&^mode != 0:
 		return f.changed("its mode", f.Mode, fmt.Sprintf("%04o", st.Mode&0o7777))
 	}
 	h := sha256.New()

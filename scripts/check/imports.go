@@ -38,6 +38,7 @@ var rooms = map[string][]string{
 	"confine/landlock":         {"confine"},
 	"confine/worker":           {"confine/landlock", "confine/packet"},
 	"confine/packet":           {},
+	"confine/memory":           {},
 	"confine/egress":           {"policy"},
 	"confine/holder":           {"confine/packet", "confine/egress", "confine/worker"},
 	"confine/closure":          {},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/confine/cgroup"
+	"github.com/mur-capsules/mur/lib/confine/memory"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/mur-launch/internal/mask"
@@ -53,7 +53,7 @@ func (l *launching) openProcesses(ctx context.Context) error {
 	}
 	// Keys may be in this process's memory and environment, which commands of the
 	// same user must not read (CON-118).
-	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	memory.Hide()
 	p := &processes{io: confine.IOMax{DeclaredBytesPerSec: l.doc.Policy.DeclaredResources.CgroupIOBytesPerSec, Status: "not-required"}}
 	l.procs = p
 	if needsScope(l.doc) {
@@ -149,7 +149,7 @@ func (l *launching) closeProcesses() {
 
 // needsScope tells whether the session's processes are bounded as a whole.
 func needsScope(doc *session.Document) bool {
-	return runtime.GOOS == "linux" && confine.NeedsScope(doc.Containment.Declared, doc.Policy.DeclaredResources)
+	return doc.HostProbe.Linux() && confine.NeedsScope(doc.Containment.Declared, doc.Policy.DeclaredResources)
 }
 
 // makeScope makes the session's group with its limits; E-RUN-012 says what is
@@ -261,7 +261,7 @@ func tierWarnings(doc *session.Document, bounded, verbose bool) []diag.Warning {
 	if tier == confine.TierNone && open && slices.Contains(p.ShellAllow, "bash") && len(p.NetworkAllow) > 0 {
 		add("W-SEC-003", "containment", "capabilities.shell.allow has bash and nothing here holds it to capabilities.network.allow")
 	}
-	if !bounded && runtime.GOOS != "linux" {
+	if !bounded && !doc.HostProbe.Linux() {
 		add("W-SEC-010", "resources", "this platform has no cgroups, so the cgroup_* fields of capabilities.resources do nothing: no bound on all processes together")
 	}
 	return out

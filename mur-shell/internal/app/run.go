@@ -10,10 +10,10 @@ import (
 	"syscall"
 
 	ucli "github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/confine/grants"
+	"github.com/mur-capsules/mur/lib/confine/memory"
 	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/mur-shell/internal/call"
@@ -74,7 +74,7 @@ func run(ctx context.Context, env cli.Env, r request) error {
 	// Credentials of the caller's environment are in this process's memory, which
 	// no command may read (CON-118). The probe's children and the holder, which
 	// must write their own id maps, have done so.
-	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	memory.Hide()
 	c, err := r.call(t)
 	if err == nil {
 		err = protected(c, t)

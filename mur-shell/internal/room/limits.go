@@ -2,10 +2,6 @@ package room
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/mur-capsules/mur/lib/confine/cgroup"
@@ -29,28 +25,6 @@ func rlimits(p policy.Policy, unconfined bool) worker.Limits {
 		CPUSeconds: pick(r.CPUSeconds, d.CPUSeconds), AddressSpace: pick(r.MemoryBytes, d.MemoryBytes),
 		Processes: pick(r.MaxProcesses, d.MaxProcesses),
 	}
-}
-
-// tasksOf counts the tasks of a user, 0 when they can not be counted (CON-173).
-func tasksOf(uid int) uint64 {
-	statuses, err := filepath.Glob("/proc/[0-9]*/status")
-	if err != nil {
-		return 0
-	}
-	var total uint64
-	want := "\nUid:\t" + strconv.Itoa(uid) + "\t"
-	for _, path := range statuses {
-		text, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(text), want) {
-			continue
-		}
-		_, after, _ := strings.Cut(string(text), "\nThreads:\t")
-		number, _, _ := strings.Cut(after, "\n")
-		if n, err := strconv.ParseUint(number, 10, 32); err == nil {
-			total += n
-		}
-	}
-	return total
 }
 
 // evidence is what shows which limit a command met (CON-198).

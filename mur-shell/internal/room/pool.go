@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/mur-capsules/mur/lib/confine/cgroup"
 	"github.com/mur-capsules/mur/lib/confine/worker"
+	"github.com/mur-capsules/mur/lib/policy"
 )
 
 // idleTime is how long a worker beyond the first stays without work (CON-281).
@@ -105,8 +103,7 @@ func (r *Room) trim() {
 	}
 }
 
-// start makes a worker: in a composed root, in the session's network namespace,
-// or directly.
+// start makes a worker, in a group of its own where the session has a scope.
 func (r *Room) start(ctx context.Context, n int) (_ *member, err error) {
 	m := &member{}
 	if r.cfg.Scope != nil {
@@ -127,21 +124,7 @@ func (r *Room) start(ctx context.Context, n int) (_ *member, err error) {
 			placed = m.leaf.Add(pid)
 		}
 	}
-	switch {
-	case r.cfg.Plan.ComposedRoot:
-		m.w, m.end, err = r.compose(ctx, n, place)
-	case r.cfg.Network != nil:
-		var pid int
-		if m.w, pid, err = r.cfg.Network.holder.Worker(ctx, nil, r.setup(), place); err == nil {
-			m.end = awaitEnd(pid)
-		}
-	default:
-		var p *worker.Process
-		if p, err = worker.Start(ctx, worker.Namespaces{CgroupFD: -1}, r.setup()); err == nil {
-			m.w, m.end = p.Worker, p.Stop
-			place(p.PID())
-		}
-	}
+	m.w, m.end, err = r.worker(ctx, n, place)
 	if err != nil {
 		return nil, err
 	}
@@ -153,49 +136,5 @@ func (r *Room) start(ctx context.Context, n int) (_ *member, err error) {
 	return m, nil
 }
 
-// awaitEnd returns a wait for a process that is the holder's child. As its own
-// init a worker has ended when nothing is left in it.
-func awaitEnd(pid int) func() error {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return func() error { return nil } // it has ended already
-	}
-	f := os.NewFile(uintptr(fd), "pidfd")
-	return func() error {
-		defer f.Close()
-		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		for end := time.Now().Add(endTime); ; {
-			n, err := unix.Poll(p, int(max(time.Until(end).Milliseconds(), 0)))
-			switch {
-			case errors.Is(err, unix.EINTR):
-			case n > 0:
-				return nil
-			default:
-				_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
-				return fmt.Errorf("worker %d did not end within %s", pid, endTime)
-			}
-		}
-	}
-}
-
-// setup is what a worker outside of a composed root confines itself to.
-func (r *Room) setup() worker.Setup {
-	p := r.cfg.Plan
-	s := worker.Setup{
-		KeepPrivileges: r.Unconfined(),
-		LandlockABI:    p.Landlock, Rules: r.rules, Inside: r.inside, Filter: r.filter, Trees: r.trees,
-		PrivateMounts: p.PrivateMounts, PrivateProc: p.PrivateProc,
-	}
-	switch {
-	case r.switches():
-		s.User = &worker.User{UID: uint32(p.RunAs.UID), GID: uint32(p.RunAs.GID)}
-		s.CountOwn, s.IDMap = true, r.idmap
-	case r.cfg.Reading.UID != 0 && r.cfg.Network != nil:
-		s.User = &worker.User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
-		s.Nested = true
-	}
-	return s
-}
-
 // Unconfined reports whether the session asked for no confinement.
-func (r *Room) Unconfined() bool { return !r.cfg.Plan.Network && !r.cfg.Plan.Filter }
+func (r *Room) Unconfined() bool { return r.cfg.Plan.Class == policy.Unconfined }

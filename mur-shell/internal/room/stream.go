@@ -14,11 +14,8 @@ import (
 // HeadBytes is how much of a stream is given back (SHL-61).
 const HeadBytes = 16384
 
-// drainBuffer and pipeSize keep a command that prints a lot from waiting.
-const (
-	drainBuffer = 256 << 10
-	pipeSize    = 1 << 20
-)
+// drainBuffer keeps a command that prints a lot from waiting.
+const drainBuffer = 256 << 10
 
 // stream reads one output of a command to its end, keeps its head, counts it and
 // copies it on. What the copy does can be changed while it runs.
@@ -30,28 +27,12 @@ type stream struct {
 	to   io.Writer // nil: nowhere
 }
 
-// pipe is os.Pipe with a writing end that blocks, which a command needs and the
-// poller does not.
-func pipe() (r, w *os.File, err error) {
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return nil, nil, os.NewSyscallError("pipe2", err)
-	}
-	if err := unix.SetNonblock(fds[0], true); err != nil {
-		_, _ = unix.Close(fds[0]), unix.Close(fds[1])
-		return nil, nil, os.NewSyscallError("fcntl", err)
-	}
-	return os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"), nil
-}
-
 func newStream(to io.Writer) (*stream, *os.File, error) {
 	r, w, err := pipe()
 	if err != nil {
 		return nil, nil, err
 	}
-	// The default of 64 KiB does as well, more slowly, where a user's quota of
-	// pipe pages is used up (pipe(7)).
-	_, _ = unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, pipeSize)
+	widen(w)
 	return &stream{from: r, to: to}, w, nil
 }
 

@@ -82,7 +82,7 @@ func (c *channel) receive() error {
 	var n, oobn int
 	var err error
 	gone := c.conn.Read(func(fd uintptr) bool {
-		n, oobn, _, _, err = unix.Recvmsg(int(fd), buf, oob, unix.MSG_CMSG_CLOEXEC)
+		n, oobn, err = recvmsg(int(fd), buf, oob)
 		return err != unix.EAGAIN
 	})
 	if gone != nil || err != nil || n == 0 {
@@ -138,7 +138,7 @@ func (c *channel) send(text []byte) error {
 		var n int
 		var err error
 		gone := c.conn.Write(func(fd uintptr) bool {
-			n, err = unix.SendmsgN(int(fd), text, nil, nil, unix.MSG_NOSIGNAL)
+			n, err = unix.SendmsgN(int(fd), text, nil, nil, noSignal)
 			return err != unix.EAGAIN
 		})
 		if gone != nil || err != nil {

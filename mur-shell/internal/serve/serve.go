@@ -13,10 +13,10 @@ import (
 	"os"
 	"sync"
 
-	"golang.org/x/sys/unix"
 
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/confine/cgroup"
+	"github.com/mur-capsules/mur/lib/confine/memory"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/mur-shell/internal/proto"
@@ -149,7 +149,7 @@ func (s *Server) prepare(ctx context.Context, c Config) error {
 	s.terms = t
 	// From here on commands can run, which must not read this process's memory
 	// (CON-118).
-	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	memory.Hide()
 	for name, value := range c.Facts.RuntimeEnv {
 		t.Runtime[name] = value
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -365,7 +364,7 @@ func (t *Terms) refuse(found grants.Found) error {
 		return diag.Errorf("E-CAP-004", "staged_runtime of %s needs the containment floor sealed, and it is %s", list, t.Decision.Declared).
 			In("check").Name("binaries", list).Hint("declare containment: sealed")
 	}
-	if t.Decision.Declared == policy.Unconfined || runtime.GOOS != "linux" {
+	if t.Decision.Declared == policy.Unconfined || !t.Reading.Linux() {
 		return nil
 	}
 	if !t.Reading.NetNS {

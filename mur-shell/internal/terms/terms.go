@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -119,10 +118,11 @@ func (t *Terms) Room(ctx context.Context) (*room.Room, error) {
 func (t *Terms) Within(s *cgroup.Scope) { t.scope, t.given = s, true }
 
 // makeScope makes the session's group. Outside of a session a host that delegates
-// none is a warning, unless a limit that only a group holds was asked for.
+// none is a warning, unless a limit that only a group holds was asked for on Linux
+// (MAN-304).
 func (t *Terms) makeScope() error {
 	d := t.Policy.DeclaredResources
-	if t.given || runtime.GOOS != "linux" || t.Decision.Declared == policy.Unconfined && !d.Cgroup() {
+	if t.given || t.Decision.Declared == policy.Unconfined && !d.Cgroup() {
 		return nil
 	}
 	r := t.Policy.Resources
@@ -132,7 +132,7 @@ func (t *Terms) makeScope() error {
 		t.scope, t.ownScope = scope, true
 		return nil
 	}
-	if d.Cgroup() {
+	if d.Cgroup() && t.Reading.Linux() {
 		return diag.Errorf("E-RUN-012", "the cgroup_* limits can not be held: %w", err).In("launch").
 			About(diag.Subject{Kind: diag.Host, Name: "cgroup"}).Name("step", err.Error()).Name("reason", err.Error()).
 			Hint("delegate the memory, pids and cpu controllers to this user, or drop the cgroup_* limits; mur-doctor says what is missing")

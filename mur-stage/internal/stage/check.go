@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -115,7 +114,7 @@ func (s *staging) foreseeShell() error {
 // foreseeScope looks whether a launch in this process's place could bound what the
 // session runs (CON-178).
 func (s *staging) foreseeScope() error {
-	if runtime.GOOS != "linux" || !s.runsProcesses() || !confine.NeedsScope(s.decision.Declared, s.policy.DeclaredResources) {
+	if !s.reading.Linux() || !s.runsProcesses() || !confine.NeedsScope(s.decision.Declared, s.policy.DeclaredResources) {
 		return nil
 	}
 	if err := s.reading.Cgroup.Missing(); err != nil {

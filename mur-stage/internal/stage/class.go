@@ -3,7 +3,6 @@ package stage
 import (
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/mur-capsules/mur/lib/confine"
@@ -93,7 +92,7 @@ func realPath(path string) string {
 // checkNamespace wants a network namespace for every capsule that can run a
 // process: nothing else holds its allow list (step 20, CON-41).
 func (s *staging) checkNamespace() error {
-	if runtime.GOOS != "linux" || s.reading.NetNS || s.decision.Declared == policy.Unconfined {
+	if !s.reading.Linux() || s.reading.NetNS || s.decision.Declared == policy.Unconfined {
 		return nil
 	}
 	for _, a := range s.artifacts {

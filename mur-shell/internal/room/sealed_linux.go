@@ -1,3 +1,5 @@
+//go:build linux && cgo
+
 package room
 
 import (
@@ -11,15 +13,7 @@ import (
 	"github.com/mur-capsules/mur/lib/confine/box"
 	"github.com/mur-capsules/mur/lib/confine/packet"
 	"github.com/mur-capsules/mur/lib/confine/worker"
-	"github.com/mur-capsules/mur/lib/diag"
 )
-
-// RootError says that a composed root could not be built although the host can
-// (E-RUN-014): it ends the session (CON-165).
-func RootError(err error) error {
-	return diag.Errorf("E-RUN-014", "the sealed root could not be built: %w; a weaker class is never taken instead", err).
-		In("session").Name("step", err.Error()).About(diag.Subject{Kind: diag.Host, Name: "sealed root"})
-}
 
 // writeIdentity writes the synthetic files of a composed root (CON-146 to
 // CON-149).
@@ -45,14 +39,6 @@ func (r *Room) writeIdentity() error {
 		}
 	}
 	return nil
-}
-
-// ids are those commands run as.
-func (r *Room) ids() (uid, gid int) {
-	if r.switches() {
-		return r.cfg.Plan.RunAs.UID, r.cfg.Plan.RunAs.GID
-	}
-	return os.Getuid(), os.Getgid()
 }
 
 // compose starts a worker in a composed root; started is called with its process
