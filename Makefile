@@ -6,7 +6,7 @@ COMMANDS := mur-stage mur-launch mur-shell mur-trace mur-lock mur-doctor
 BIN     := bin
 FUZZTIME ?= 10s
 
-.PHONY: help build drivers demo test ci bench fuzz lint race check-format vet vet-guests staticcheck check deps clean
+.PHONY: help build drivers demo test ci bench fuzz lint race check-format vet vet-guests cross staticcheck check deps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -28,7 +28,7 @@ test: deps build ## run every test
 race: ## run the WebAssembly hosts under the race detector
 	$(GO) test -race -short ./lib/wasmhost/...
 
-lint: check-format vet vet-guests staticcheck check ## formatting, vet, static analysis, house rules
+lint: check-format vet vet-guests cross staticcheck check ## formatting, vet, static analysis, house rules
 
 check-format:
 	@bad=$$(git ls-files '*.go' | xargs gofmt -l); test -z "$$bad" || { echo "gofmt would change:"; echo "$$bad"; exit 1; }
@@ -40,6 +40,16 @@ vet:
 vet-guests:
 	GOOS=wasip1 GOARCH=wasm $(GO) build ./lib/guest/... ./drivers/...
 	GOOS=wasip1 GOARCH=wasm $(GO) vet ./examples/...
+
+# Where nothing can be confined the programs still build, without a C compiler, and
+# commands still start (CON-7, CON-289).
+CROSS := darwin/arm64 darwin/amd64 freebsd/amd64 linux/arm64 linux/amd64
+cross: ## build for other systems and without cgo
+	@for p in $(CROSS); do \
+		echo "$$p without cgo"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null $(COMMANDS:%=./%) || exit 1; \
+	done
+	CGO_ENABLED=0 $(GO) test ./lib/confine/worker
 
 staticcheck:
 	$(GO) tool staticcheck $(MODULES:%=./%/...)

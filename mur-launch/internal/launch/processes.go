@@ -193,7 +193,7 @@ func (l *launching) limitIO() {
 	var st unix.Stat_t
 	err := unix.Fstat(int(l.held.Work.File().Fd()), &st)
 	if err == nil {
-		err = p.scope.LimitIO(st.Dev, uint64(bytes))
+		err = p.scope.LimitIO(uint64(st.Dev), uint64(bytes))
 	}
 	switch {
 	case p.io.DeclaredBytesPerSec == nil:

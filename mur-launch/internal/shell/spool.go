@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/workfs"
 	"github.com/mur-capsules/mur/mur-launch/internal/mask"
@@ -95,17 +93,4 @@ func copySpool(to io.Writer, from *os.File, produced int64) error {
 
 func commandLine(tool string, argv []string) string {
 	return "Command: " + strings.Join(append([]string{tool}, argv...), " ")
-}
-
-// nameless makes a file without a name in a directory, or in memory where the
-// file system has no such files.
-func nameless(dir *workfs.Root) (*os.File, error) {
-	fd, err := unix.Openat(int(dir.File().Fd()), ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err == unix.EOPNOTSUPP || err == unix.EISDIR {
-		fd, err = unix.MemfdCreate("spool", unix.MFD_CLOEXEC)
-	}
-	if err != nil {
-		return nil, os.NewSyscallError("open", err)
-	}
-	return os.NewFile(uintptr(fd), "spool"), nil
 }

@@ -13,7 +13,6 @@ import (
 	"os"
 	"sync"
 
-
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/confine/cgroup"
 	"github.com/mur-capsules/mur/lib/confine/memory"

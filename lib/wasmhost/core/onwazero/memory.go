@@ -38,7 +38,7 @@ func newLinearMemory(limit uint64) (*linearMemory, error) {
 		return m, nil
 	}
 	region, err := unix.Mmap(-1, 0, int(limit), unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|noReserve)
 	if err != nil {
 		return nil, fmt.Errorf("reserving %d bytes of guest memory: %w", limit, err)
 	}
