@@ -4,6 +4,7 @@ package cgroup
 
 import (
 	"errors"
+	"os"
 
 	"github.com/mur-capsules/mur/lib/confine"
 )
@@ -45,6 +46,9 @@ func (s *Scope) LimitIO(uint64, uint64) error { return errNone }
 
 // Leaf fails.
 func (s *Scope) Leaf(string) (*Leaf, error) { return nil, errNone }
+
+// Doors fails.
+func (l *Leaf) Doors() ([]*os.File, error) { return nil, errNone }
 
 // Add fails.
 func (l *Leaf) Add(int) error { return errNone }

@@ -79,6 +79,38 @@ func TestLimitsAreHitAndCounted(t *testing.T) {
 	}
 }
 
+// What writes 0 into every door is in the leaf with all its children. CON-132
+func TestDoors(t *testing.T) {
+	_, leaf := scope(t, Limits{})
+	doors, err := leaf.Doors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leaf.scope.version == 2 {
+		if doors != nil {
+			t.Error("a process of cgroup v2 has no doors")
+		}
+		return
+	}
+	if len(doors) != len(leaf.paths) {
+		t.Errorf("%d doors to %d hierarchies", len(doors), len(leaf.paths))
+	}
+	var script strings.Builder
+	for i, f := range doors {
+		defer f.Close()
+		fmt.Fprintf(&script, "echo 0 >&%d; ", 3+i)
+	}
+	cmd := exec.Command("/bin/sh", "-c", script.String()+"cat /proc/self/cgroup")
+	cmd.ExtraFiles = doors
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if n := strings.Count(string(out), "/leaf\n"); n < len(doors) {
+		t.Errorf("in %d groups of %d:\n%s", n, len(doors), out)
+	}
+}
+
 // CON-189, CON-190: a fork bomb stands still and is gone.
 func TestKillEndsAForkBomb(t *testing.T) {
 	_, leaf := scope(t, Limits{PidsMax: 200, MemoryBytes: 256 << 20})

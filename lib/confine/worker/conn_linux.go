@@ -22,7 +22,7 @@ var steps = map[uint32]string{
 	C.MUR_STEP_DUMPABLE: "become non-dumpable", C.MUR_STEP_STRINGS: "read arguments", C.MUR_STEP_FORK: "fork", C.MUR_STEP_SESSION: "make session",
 	C.MUR_STEP_LIMITS: "set limits", C.MUR_STEP_DIRECTORY: "change directory", C.MUR_STEP_STDIO: "place descriptors", C.MUR_STEP_EXECVE: "execve",
 	C.MUR_STEP_USERNS: "unshare user namespace", C.MUR_STEP_SETGROUPS: "deny setgroups", C.MUR_STEP_UIDMAP: "write uid_map",
-	C.MUR_STEP_GIDMAP: "write gid_map", C.MUR_STEP_NETNS: "unshare network namespace", C.MUR_STEP_REACH: "make tree reachable",
+	C.MUR_STEP_GIDMAP: "write gid_map", C.MUR_STEP_NETNS: "unshare network namespace", C.MUR_STEP_REACH: "make tree reachable", C.MUR_STEP_GROUP: "enter group",
 }
 
 func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }

@@ -12,6 +12,7 @@ enum mur_packet {
 	MUR_TREE,      // struct mur_tree, one descriptor
 	MUR_INSIDE,    // struct mur_inside
 	MUR_START,     // struct mur_start, and the user namespace of an id map if any
+	MUR_GROUPS,    // uint32_t kind, descriptors: it enters these groups at once
 	// To the worker, after READY.
 	MUR_EXEC,   // struct mur_exec, descriptors: strings, 0, 1, 2
 	MUR_SIGNAL, // struct mur_signal
@@ -123,6 +124,7 @@ enum mur_step {
 	MUR_STEP_GIDMAP,
 	MUR_STEP_NETNS,
 	MUR_STEP_REACH,
+	MUR_STEP_GROUP,
 };
 
 // counts_own, of READY: processes are counted from the worker on (CON-175).

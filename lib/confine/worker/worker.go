@@ -75,6 +75,9 @@ type Setup struct {
 	CountOwn bool
 	// IDMap is the user namespace whose map the Mapped trees are mounted with.
 	IDMap *os.File
+	// Groups are files in which a thread that writes 0 enters a control group: the
+	// worker does so before anything else. They stay the caller's.
+	Groups []*os.File
 }
 
 // InsideRule grants rights on or beneath a path of the worker's own root.

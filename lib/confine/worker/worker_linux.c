@@ -182,6 +182,17 @@ static void add_inside(const void *buf, size_t n) {
 	W.inside[W.inside_count++].path[sizeof W.inside[0].path - 1] = 0;
 }
 
+// A thread that moves itself is moved at once. Whole processes, or others, are
+// moved when every processor has been elsewhere meanwhile: some 10 ms.
+static void enter_groups(size_t n, const int *fds, int nfds) {
+	if (n != 4)
+		protocol_error();
+	for (int i = 0; i < nfds; i++) {
+		MUST(MUR_STEP_GROUP, write(fds[i], "0", 1));
+		close(fds[i]);
+	}
+}
+
 // The client's descriptor stands for the directory as the client's namespace
 // mounts it: without noexec, and perhaps unmapped. The path is opened again here,
 // must lead to the same directory, and is what commands start in.
@@ -708,6 +719,9 @@ void mur_worker_main(void) {
 			break;
 		case MUR_INSIDE:
 			add_inside(buf, (size_t)n);
+			break;
+		case MUR_GROUPS:
+			enter_groups((size_t)n, fds, nfds);
 			break;
 		case MUR_START:
 			if (n != sizeof(struct mur_start) || nfds > 1 || W.tree_count == 0)

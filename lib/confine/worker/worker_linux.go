@@ -53,6 +53,15 @@ func Attach(ctx context.Context, conn *packet.Conn, s Setup) (*Worker, error) {
 }
 
 func (w *Worker) setup(s Setup) error {
+	if len(s.Groups) > 0 {
+		kind, fds := uint32(C.MUR_GROUPS), make([]int, len(s.Groups))
+		for i, f := range s.Groups {
+			fds[i] = int(f.Fd())
+		}
+		if err := w.conn.Send(bytesOf(&kind), fds...); err != nil {
+			return err
+		}
+	}
 	for rules := s.Rules; len(rules) > 0; {
 		n := min(len(rules), C.MUR_MAX_FDS)
 		p := C.struct_mur_rules{kind: C.MUR_RULES, count: C.uint32_t(n)}

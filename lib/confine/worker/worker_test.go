@@ -312,6 +312,40 @@ func TestStartFailuresNameTheStep(t *testing.T) {
 	}
 }
 
+// The worker enters its groups itself, before it confines itself, or starts no
+// command. CON-132
+func TestEntersItsGroups(t *testing.T) {
+	r := newRoom(t)
+	door := filepath.Join(r.home, "tasks")
+	work, err := os.Open(r.work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer work.Close()
+	start := func(flags int) error {
+		f, err := os.OpenFile(door, flags, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		p, err := Start(context.Background(), Namespaces{CgroupFD: -1}, Setup{Trees: []Tree{{Path: r.work, Dir: work}}, Groups: []*os.File{f}})
+		if err == nil {
+			err = p.Stop()
+		}
+		return err
+	}
+	if err := start(os.O_WRONLY | os.O_CREATE); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(door); err != nil || string(text) != "0" {
+		t.Errorf("the group was entered by %q, %v", text, err)
+	}
+	var step *StepError
+	if err := start(os.O_RDONLY); !errors.As(err, &step) || step.Step != "enter group" || step.Errno != unix.EBADF {
+		t.Errorf("a group that can not be entered: %v", err)
+	}
+}
+
 func TestCancelKillsTheTree(t *testing.T) {
 	r := newRoom(t)
 	p := start(t, r)

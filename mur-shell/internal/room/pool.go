@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/mur-capsules/mur/lib/confine/cgroup"
@@ -116,15 +117,28 @@ func (r *Room) start(ctx context.Context, n int) (_ *member, err error) {
 			}
 		}()
 	}
-	// No command is sent before the worker is in its group (CON-132). Moving a
-	// process can take as long as setting it up: both go on at once.
-	var placed error
-	place := func(pid int) {
-		if m.leaf != nil {
+	// No command is sent before the worker is in its group (CON-132). It enters by
+	// itself where there are doors; moving a process can take as long as setting it
+	// up, so that both go on at once.
+	var (
+		placed error
+		doors  []*os.File
+	)
+	if m.leaf != nil {
+		if doors, err = m.leaf.Doors(); err != nil {
+			return nil, fmt.Errorf("enter the worker's group: %w", err)
+		}
+		defer func() {
+			for _, f := range doors {
+				_ = f.Close()
+			}
+		}()
+	}
+	m.w, m.end, err = r.worker(ctx, n, doors, func(pid int) {
+		if m.leaf != nil && len(doors) == 0 {
 			placed = m.leaf.Add(pid)
 		}
-	}
-	m.w, m.end, err = r.worker(ctx, n, place)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func (r *Room) writeIdentity() error {
 
 // compose starts a worker in a composed root; started is called with its process
 // id while it sets itself up.
-func (r *Room) compose(ctx context.Context, n int, started func(pid int)) (*worker.Worker, func() error, error) {
+func (r *Room) compose(ctx context.Context, n int, doors []*os.File, started func(pid int)) (*worker.Worker, func() error, error) {
 	state := filepath.Join(r.cfg.State, fmt.Sprintf("worker-%d", n))
 	if err := os.Mkdir(state, 0o711); err != nil {
 		return nil, nil, RootError(err)
@@ -52,7 +52,7 @@ func (r *Room) compose(ctx context.Context, n int, started func(pid int)) (*work
 	p := r.cfg.Plan
 	pid := r.cfg.Network.holder.PID()
 	c := box.Config{ID: fmt.Sprintf("%s-%d", r.cfg.ID, n), Mounts: mounts, Links: links, State: state, NetNS: fmt.Sprintf("/proc/%d/ns/net", pid), Work: p.Folders.Work, HostProc: r.cfg.Reading.ProcView != "private"}
-	s := worker.Setup{LandlockABI: p.Landlock, Rules: r.rules, Inside: r.inside, Filter: r.filter, Trees: r.trees}
+	s := worker.Setup{LandlockABI: p.Landlock, Rules: r.rules, Inside: r.inside, Filter: r.filter, Trees: r.trees, Groups: doors}
 	if r.switches() {
 		c.UID, c.GID, s.CountOwn = p.RunAs.UID, p.RunAs.GID, true
 		if r.idmap != nil {

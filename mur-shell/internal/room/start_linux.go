@@ -15,20 +15,20 @@ import (
 )
 
 // worker starts a worker: in a composed root, in the session's network namespace,
-// or directly. started is called with its process id, end ends its process and
+// or directly. It enters its group by the doors before anything else. started is called with its process id, end ends its process and
 // waits for it.
-func (r *Room) worker(ctx context.Context, n int, started func(pid int)) (w *worker.Worker, end func() error, err error) {
+func (r *Room) worker(ctx context.Context, n int, doors []*os.File, started func(pid int)) (w *worker.Worker, end func() error, err error) {
 	switch {
 	case r.cfg.Plan.ComposedRoot:
-		return r.compose(ctx, n, started)
+		return r.compose(ctx, n, doors, started)
 	case r.cfg.Network != nil:
-		w, pid, err := r.cfg.Network.holder.Worker(ctx, nil, r.setup(), started)
+		w, pid, err := r.cfg.Network.holder.Worker(ctx, nil, r.setup(doors), started)
 		if err != nil {
 			return nil, nil, err
 		}
 		return w, awaitEnd(pid), nil
 	default:
-		p, err := worker.Start(ctx, worker.Namespaces{CgroupFD: -1}, r.setup())
+		p, err := worker.Start(ctx, worker.Namespaces{CgroupFD: -1}, r.setup(doors))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -63,12 +63,12 @@ func awaitEnd(pid int) func() error {
 }
 
 // setup is what a worker outside of a composed root confines itself to.
-func (r *Room) setup() worker.Setup {
+func (r *Room) setup(doors []*os.File) worker.Setup {
 	p := r.cfg.Plan
 	s := worker.Setup{
 		KeepPrivileges: r.Unconfined(),
 		LandlockABI:    p.Landlock, Rules: r.rules, Inside: r.inside, Filter: r.filter, Trees: r.trees,
-		PrivateMounts: p.PrivateMounts, PrivateProc: p.PrivateProc,
+		PrivateMounts: p.PrivateMounts, PrivateProc: p.PrivateProc, Groups: doors,
 	}
 	switch {
 	case r.switches():

@@ -5,6 +5,7 @@ package room
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/confine/worker"
@@ -34,7 +35,7 @@ func confineMeans(p confine.Plan) string {
 }
 
 // worker starts a worker that starts commands as they are.
-func (r *Room) worker(ctx context.Context, _ int, started func(pid int)) (*worker.Worker, func() error, error) {
+func (r *Room) worker(ctx context.Context, _ int, _ []*os.File, started func(pid int)) (*worker.Worker, func() error, error) {
 	p, err := worker.Start(ctx, worker.Namespaces{CgroupFD: -1}, worker.Setup{KeepPrivileges: true, Trees: r.trees})
 	if err != nil {
 		return nil, nil, err
