@@ -44,10 +44,10 @@ vet-guests:
 # Where nothing can be confined the programs still build, without a C compiler, and
 # commands still start (CON-7, CON-289).
 CROSS := darwin/arm64 darwin/amd64 freebsd/amd64 linux/arm64 linux/amd64
-cross: ## build for other systems and without cgo
+cross: ## compile and vet for other systems and without cgo
 	@for p in $(CROSS); do \
 		echo "$$p without cgo"; \
-		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null $(COMMANDS:%=./%) || exit 1; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet $(COMMANDS:%=./%) || exit 1; \
 	done
 	CGO_ENABLED=0 $(GO) test ./lib/confine/worker
 

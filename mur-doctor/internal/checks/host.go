@@ -49,6 +49,9 @@ func confinement(r confine.Reading, f Facts, best confine.Decision) []Check {
 	if r.ProcView != "private" {
 		proc = Check{Name: "private-proc", Status: Warning, Message: "commands of a scoped session see the host's /proc: no fresh proc can be mounted in a PID namespace", Remedy: "in a container unmask /proc (podman run --security-opt unmask=/proc), or run outside of it"}
 	}
+	if !r.Linux() {
+		return []Check{anotherSystem(best)}
+	}
 	rows := []Check{
 		landlock(r.Landlock), seccomp(r, f),
 		blocked("mount-namespace", "E-CAP-003", r.MountNS, "a composed root can be mounted and entered", r.SealedBlocker),
@@ -68,6 +71,13 @@ func confinement(r confine.Reading, f Facts, best confine.Decision) []Check {
 	return append(rows, row)
 }
 
+// anotherSystem is the one row of a host that can not confine commands (CON-7).
+func anotherSystem(best confine.Decision) Check {
+	row := fault("containment", Warning, best.Refusal())
+	row.Message = "on this system commands run with this user's rights, in no class above " + best.Achieved.String() + ", and the cgroup_* limits do nothing: " + row.Message
+	return row
+}
+
 func seccomp(r confine.Reading, f Facts) Check {
 	if r.Seccomp && f.SeccompNotify {
 		return ok("seccomp", "seccomp filters can be installed, also ones that ask a supervisor")
@@ -76,7 +86,7 @@ func seccomp(r confine.Reading, f Facts) Check {
 		return ok("seccomp", "seccomp filters can be installed, but none that ask a supervisor, which is not needed")
 	}
 	c := Check{Name: "seccomp", Status: Warning, Code: "E-CAP-003", Message: "seccomp filters can not be installed, so nothing limits what commands ask of the kernel and containment above advisory is refused", Remedy: "use a kernel with CONFIG_SECCOMP_FILTER, and a container profile that lets seccomp and prctl through"}
-	if b := r.SealedBlocker; b != nil && (b.Name == confine.ProbeUnavailable || b.Name == confine.NotLinux) {
+	if b := r.SealedBlocker; b != nil && b.Name == confine.ProbeUnavailable {
 		c.Message, c.Remedy = c.Message+": "+b.String(), b.Remedy()
 	}
 	return c

@@ -95,6 +95,10 @@ func Standalone(ctx context.Context, o Options, env cli.Env, host Host) (_ *Term
 	if err := t.refuse(found); err != nil {
 		return nil, err
 	}
+	if floor != policy.Unconfined && !t.Reading.Linux() {
+		t.Warnings = append(t.Warnings, diag.Warningf("W-SEC-001", "containment",
+			"this system has no kernel sandbox that mur can use, so commands run with this user's rights and reach every host: nothing but their environment and their limits is kept from them"))
+	}
 	t.Runtime = map[string]string{"MURMUR_RECORDS_DIR": id}
 	if !o.Report {
 		if folders, err = t.makeFolders(work); err != nil {
