@@ -5,6 +5,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,7 +63,8 @@ func chooseCgroups(mountinfo, own string, read func(string) string, try func(dir
 		}
 	}
 	tried := map[string]bool{}
-	for c, dir := range paths {
+	for _, c := range slices.Sorted(maps.Keys(paths)) {
+		dir := paths[c]
 		if tried[dir] {
 			continue
 		}

@@ -12,7 +12,7 @@ enum mur_packet {
 	MUR_TREE,      // struct mur_tree, one descriptor
 	MUR_INSIDE,    // struct mur_inside
 	MUR_START,     // struct mur_start, and the user namespace of an id map if any
-	MUR_GROUPS,    // uint32_t kind, descriptors: it enters these groups at once
+	MUR_GROUPS,    // uint32_t kind, descriptors of at most 16 groups to enter
 	// To the worker, after READY.
 	MUR_EXEC,   // struct mur_exec, descriptors: strings, 0, 1, 2
 	MUR_SIGNAL, // struct mur_signal

@@ -75,8 +75,8 @@ type Setup struct {
 	CountOwn bool
 	// IDMap is the user namespace whose map the Mapped trees are mounted with.
 	IDMap *os.File
-	// Groups are files in which a thread that writes 0 enters a control group: the
-	// worker does so before anything else. They stay the caller's.
+	// Groups are files in which a thread that writes 0 enters a control group, at most
+	// 16: the worker does so before anything else. They stay the caller's.
 	Groups []*os.File
 }
 

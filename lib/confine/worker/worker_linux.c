@@ -83,6 +83,8 @@ static struct {
 	size_t tree_count;
 	struct mur_inside inside[32];
 	size_t inside_count;
+	int groups[16];
+	size_t group_count;
 	int proc;     // /proc as it was before everything became read-only
 	int idmap;    // user namespace whose map the trees get, or -1
 	int children; // /proc/thread-self/children, open before Landlock closes it
@@ -182,14 +184,19 @@ static void add_inside(const void *buf, size_t n) {
 	W.inside[W.inside_count++].path[sizeof W.inside[0].path - 1] = 0;
 }
 
+static void add_groups(size_t n, const int *fds, int nfds) {
+	if (n != 4 || nfds > 16 || W.group_count > 0)
+		protocol_error();
+	for (int i = 0; i < nfds; i++)
+		W.groups[W.group_count++] = fds[i];
+}
+
 // A thread that moves itself is moved at once. Whole processes, or others, are
 // moved when every processor has been elsewhere meanwhile: some 10 ms.
-static void enter_groups(size_t n, const int *fds, int nfds) {
-	if (n != 4)
-		protocol_error();
-	for (int i = 0; i < nfds; i++) {
-		MUST(MUR_STEP_GROUP, write(fds[i], "0", 1));
-		close(fds[i]);
+static void enter_groups(void) {
+	for (size_t i = 0; i < W.group_count; i++) {
+		MUST(MUR_STEP_GROUP, write(W.groups[i], "0", 1));
+		close(W.groups[i]);
 	}
 }
 
@@ -390,6 +397,7 @@ static void restrict_self(const struct mur_start *s) {
 // The order of CON section 10, steps 4 to 8: mounts before Landlock, which
 // forbids them; no_new_privs before both; the filter last.
 static void apply(const struct mur_start *s) {
+	enter_groups();
 	W.pid1 = getpid() == 1;
 	// A copy of the mount stays writable; what has no new mount calls has no
 	// private mounts either.
@@ -721,7 +729,7 @@ void mur_worker_main(void) {
 			add_inside(buf, (size_t)n);
 			break;
 		case MUR_GROUPS:
-			enter_groups((size_t)n, fds, nfds);
+			add_groups((size_t)n, fds, nfds);
 			break;
 		case MUR_START:
 			if (n != sizeof(struct mur_start) || nfds > 1 || W.tree_count == 0)
