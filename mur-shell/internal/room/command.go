@@ -160,7 +160,9 @@ func (x *Running) start(c Command) (*sync.WaitGroup, error) {
 	}
 	var streams sync.WaitGroup
 	limits := rlimits(x.room.cfg.Policy, x.room.Unconfined())
-	if limits.Processes != nil {
+	if !counted {
+		limits.Processes = nil
+	} else if limits.Processes != nil {
 		*limits.Processes += x.base()
 	}
 	cmd := worker.Command{
