@@ -104,21 +104,3 @@ func TestNarrow(t *testing.T) {
 		}
 	}
 }
-
-// MAN-124, MAN-216, DIA-158
-func TestBackgroundWarning(t *testing.T) {
-	p := Policy{ShellAllow: []string{"git"}}
-	for _, tt := range []struct {
-		p                 Policy
-		acceptance, after string
-		want              bool
-	}{
-		{p, "single", "exit", true}, {p, "queue", "exit", true}, {p, "single", "sleep", true}, {p, "queue", "sleep", false}, {Policy{}, "single", "exit", false},
-	} {
-		w, got := BackgroundWarning(tt.p, tt.acceptance, tt.after)
-		if got != tt.want || got && (w.Code != "W-SEC-022" || !strings.Contains(w.Message, "lifecycle.shell_grace_secs") ||
-			!strings.Contains(w.Message, "lifecycle.task_acceptance is "+tt.acceptance) || !strings.Contains(w.Message, "lifecycle.after_task is "+tt.after)) {
-			t.Errorf("%s, %s: %v %+v", tt.acceptance, tt.after, got, w)
-		}
-	}
-}

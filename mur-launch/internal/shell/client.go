@@ -25,25 +25,18 @@ type client struct {
 
 	mu      sync.Mutex
 	serial  int
-	waiting map[string]*wait // by request id
-	dead    error            // why nothing is answered any more
+	waiting map[string]chan event // by request id
+	dead    error                 // why nothing is answered any more
 
 	end  chan struct{} // closed with dead set
 	over func(error)   // told once of an end that nobody asked for
 	bye  bool          // the end was asked for
 }
 
-// wait is a request without its last answer. A demoted one has more to come:
-// that its log is attached, and its end.
-type wait struct {
-	answers chan event // with room for all of them
-	demoted bool
-}
-
 // newClient begins to read answers; over is told when mur-shell goes, or says
 // that the session must end.
 func newClient(c *conn, over func(error)) *client {
-	cl := &client{conn: c, patience: killTime, waiting: map[string]*wait{}, end: make(chan struct{}), over: over}
+	cl := &client{conn: c, patience: killTime, waiting: map[string]chan event{}, end: make(chan struct{}), over: over}
 	go cl.read()
 	return cl
 }
@@ -60,21 +53,11 @@ func (c *client) read() {
 			c.over(fatalError(e))
 		}
 		c.mu.Lock()
-		w := c.waiting[e.ID]
-		if w != nil {
-			switch {
-			case e.Event == "demoted":
-				w.demoted = true
-			case !w.demoted || e.Event == "completed":
-				delete(c.waiting, e.ID)
-			}
-		}
+		answer := c.waiting[e.ID]
+		delete(c.waiting, e.ID)
 		c.mu.Unlock()
-		if w != nil {
-			select {
-			case w.answers <- e:
-			default: // more answers than the protocol has
-			}
+		if answer != nil {
+			answer <- e // it has room for one, and there is one
 		}
 	}
 }
@@ -119,7 +102,7 @@ func fatalError(e event) error {
 }
 
 // begin enters a request under a new id.
-func (c *client) begin() (id string, answers chan event, err error) {
+func (c *client) begin() (id string, answer chan event, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dead != nil {
@@ -127,9 +110,9 @@ func (c *client) begin() (id string, answers chan event, err error) {
 	}
 	c.serial++
 	id = "q" + strconv.Itoa(c.serial)
-	answers = make(chan event, 4)
-	c.waiting[id] = &wait{answers: answers}
-	return id, answers, nil
+	answer = make(chan event, 1)
+	c.waiting[id] = answer
+	return id, answer, nil
 }
 
 func (c *client) forget(id string) {
@@ -140,7 +123,7 @@ func (c *client) forget(id string) {
 
 // ask sends a request and waits for its answer, or for ctx.
 func (c *client) ask(ctx context.Context, q request, files ...*os.File) (event, error) {
-	id, answers, err := c.begin()
+	id, answer, err := c.begin()
 	if err != nil {
 		return event{}, err
 	}
@@ -149,7 +132,7 @@ func (c *client) ask(ctx context.Context, q request, files ...*os.File) (event, 
 		c.forget(id)
 		return event{}, c.sendFault(err)
 	}
-	return c.await(ctx, id, answers)
+	return c.await(ctx, id, answer)
 }
 
 func (c *client) sendFault(err error) error {
@@ -159,24 +142,24 @@ func (c *client) sendFault(err error) error {
 	return lost(err)
 }
 
-// await waits for the next answer of a request. When ctx ends first a command is
+// await waits for the answer of a request. When ctx ends first a command is
 // killed, and what it comes to is still returned if that is soon.
-func (c *client) await(ctx context.Context, id string, answers chan event) (event, error) {
+func (c *client) await(ctx context.Context, id string, answer chan event) (event, error) {
 	select {
-	case e := <-answers:
+	case e := <-answer:
 		return e, nil
 	case <-c.end:
-		return c.last(answers)
+		return c.last(answer)
 	case <-ctx.Done():
 	}
 	_ = c.conn.send(request{Op: "kill", ID: id + "k", Target: id}) // its answer has no reader
 	soon := time.NewTimer(c.patience)
 	defer soon.Stop()
 	select {
-	case e := <-answers:
+	case e := <-answer:
 		return e, nil
 	case <-c.end:
-		return c.last(answers)
+		return c.last(answer)
 	case <-soon.C:
 		c.forget(id)
 		return event{}, context.Cause(ctx)
@@ -184,9 +167,9 @@ func (c *client) await(ctx context.Context, id string, answers chan event) (even
 }
 
 // last is an answer that came before the end, else the reason of the end.
-func (c *client) last(answers chan event) (event, error) {
+func (c *client) last(answer chan event) (event, error) {
 	select {
-	case e := <-answers:
+	case e := <-answer:
 		return e, nil
 	default:
 		return event{}, c.dead

@@ -98,7 +98,7 @@ func (s *fake) loop(env string) {
 			return
 		}
 		switch q.Op {
-		case "exec", "attach":
+		case "exec":
 			own := files
 			files = nil
 			s.mu.Lock()
@@ -110,8 +110,6 @@ func (s *fake) loop(env string) {
 				"status": "failed", "data": fmt.Sprint(*q.Input.Data, *q.TimeoutSecs), "metadata": map[string]string{"b": "2", "a": "1"}}})
 		case "resolve":
 			s.say(map[string]any{"event": "resolved", "id": q.ID, "call": "call-1", "binary": "/bin/" + q.Tool, "argv": []string{*q.Data}})
-		case "outstanding":
-			s.say(map[string]any{"event": "outstanding", "id": q.ID, "commands": []map[string]any{{"id": "q1", "running_ms": 5}, {"id": "other"}}})
 		case "kill":
 			s.mu.Lock()
 			ch := s.kill[q.Target]
@@ -135,13 +133,6 @@ func (s *fake) exec(q request, files []*os.File, env string) {
 			"stdout_bytes": n, "truncated": n > 16384, "runtime_note": "noted", "tool_result": map[string]any{"status": "passed", "data": "$ " + q.Tool},
 		})
 	}
-	if q.Op == "attach" {
-		_, _ = files[0].WriteString("output\n")
-		s.say(map[string]any{"event": "attached", "id": q.ID})
-		time.Sleep(20 * time.Millisecond)
-		s.say(map[string]any{"event": "completed", "id": q.ID, "exit_code": 3, "output_bytes": 7, "duration_ms": 20})
-		return
-	}
 	switch q.Tool {
 	case "env":
 		done(0, env, 1)
@@ -157,8 +148,6 @@ func (s *fake) exec(q request, files []*os.File, env string) {
 		if q.Tool == "polite" {
 			done(143, "", 0)
 		}
-	case "demoted":
-		s.say(map[string]any{"event": "demoted", "id": q.ID, "binary": "/bin/demoted", "argv": []string{"-c", "line"}, "started_at_ms": 9})
 	case "denied":
 		s.say(map[string]any{"event": "refused", "id": q.ID, "reason": "not-allowed", "message": "denied is not in shell.allow"})
 	case "fatal":

@@ -58,9 +58,8 @@ type Runner struct {
 	proc   *process
 	client *client
 
-	mu      sync.Mutex
-	over    error // the first reason for which the session must end
-	running map[string]*Background
+	mu   sync.Mutex
+	over error // the first reason for which the session must end
 }
 
 // Start starts mur-shell and waits until it has prepared the session. The error
@@ -86,7 +85,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		p.kill()
 		return nil, err
 	}
-	r := &Runner{opt: o, proc: p, running: map[string]*Background{}}
+	r := &Runner{opt: o, proc: p}
 	r.client = newClient(ours, r.end)
 	return r, nil
 }
@@ -154,29 +153,28 @@ type call struct {
 	call string
 }
 
-// outcome is what a call came to: exactly one of done, refused and background, and
-// why the session must end, if it must.
+// outcome is what a call came to: done or refused, and why the session must end, if
+// it must.
 type outcome struct {
-	done       *done
-	log        string // of the whole output, relative to the records directory
-	cut        bool   // output was cut and no log could be written
-	refused    *refused
-	background *Background
-	fatal      error
+	done    *done
+	log     string // of the whole output, relative to the records directory
+	cut     bool   // output was cut and no log could be written
+	refused *refused
+	fatal   error
 }
 
 // run runs one command. The error is that no answer came.
-func (r *Runner) run(ctx context.Context, c call, mode string) (outcome, error) {
+func (r *Runner) run(ctx context.Context, c call) (outcome, error) {
 	s, err := newSpools(r.opt.Session)
 	if err != nil {
 		return outcome{}, err
 	}
-	id, answers, err := r.client.begin()
+	id, answer, err := r.client.begin()
 	if err != nil {
 		s.close()
 		return outcome{fatal: r.Fatal()}, err
 	}
-	q := request{Op: "exec", ID: id, Tool: c.tool, Data: c.data, Args: c.args, Env: c.env, Call: c.call, Mode: mode}
+	q := request{Op: "exec", ID: id, Tool: c.tool, Data: c.data, Args: c.args, Env: c.env, Call: c.call, Mode: "foreground"}
 	if err = r.client.conn.send(q, s.out, s.err); err != nil {
 		r.client.forget(id)
 		s.close()
@@ -185,15 +183,10 @@ func (r *Runner) run(ctx context.Context, c call, mode string) (outcome, error) 
 		}
 		return outcome{fatal: err}, err
 	}
-	e, err := r.client.await(ctx, id, answers)
+	e, err := r.client.await(ctx, id, answer)
 	if err != nil {
 		s.close()
 		return outcome{fatal: r.Fatal()}, err
-	}
-	if e.Event == "demoted" {
-		b, err := r.demote(id, c.tool, e, answers)
-		s.close()
-		return outcome{background: b}, err
 	}
 	defer s.close()
 	return r.read(e, s)
@@ -259,13 +252,13 @@ func (r *Runner) resolve(ctx context.Context, q request) (Resolved, error) {
 
 // Command runs a shell tool in the foreground; its command ends when ctx does.
 func (r *Runner) Command(ctx context.Context, tool, data string) (dispatch.Done, error) {
-	o, err := r.run(ctx, call{tool: tool, data: &data}, "foreground")
+	o, err := r.run(ctx, call{tool: tool, data: &data})
 	return o.dispatched(err)
 }
 
 // Run runs a resolved call in the foreground, exactly as it was resolved (SHL-18).
 func (r *Runner) Run(ctx context.Context, c Resolved) (dispatch.Done, error) {
-	o, err := r.run(ctx, call{call: c.Call}, "foreground")
+	o, err := r.run(ctx, call{call: c.Call})
 	return o.dispatched(err)
 }
 
@@ -393,7 +386,7 @@ func (r *Runner) Execute(ctx context.Context, program string, args []string, env
 	if args == nil {
 		args = []string{}
 	}
-	o, err := r.run(ctx, call{tool: program, args: &args, env: env}, "foreground")
+	o, err := r.run(ctx, call{tool: program, args: &args, env: env})
 	switch {
 	case err != nil:
 		return wasmhost.ShellResult{}, nil, err

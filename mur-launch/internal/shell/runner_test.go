@@ -240,38 +240,6 @@ func TestFatal(t *testing.T) {
 	}
 }
 
-// SHL-96, SHL-98, SHL-99, SHL-101, SHL-104, SHL-105, SHL-111
-func TestDemotion(t *testing.T) {
-	b := newBench(t)
-	d, work, err := b.Demotable(context.Background(), "demoted", `{"command":"line"}`)
-	if err != nil || work == nil || d.Line != nil || d.Result.Status != wasmhost.Passed {
-		t.Fatalf("%+v, %+v, %v", d, work, err)
-	}
-	if !strings.HasPrefix(work.WorkID, "wrk_") || work.Log != "logs/"+work.WorkID+".log" || string(work.Command) != `["-c","line"]` || work.StartedAtMS != 9 {
-		t.Errorf("%+v", work)
-	}
-	if len(*d.Result.Data) > 1024 || !strings.Contains(*d.Result.Data, work.WorkID) || d.Result.Metadata[0] != [2]string{"work_id", work.WorkID} {
-		t.Errorf("%+v", d.Result)
-	}
-	found, rows, err := b.Outstanding(context.Background())
-	if err != nil || len(found) != 1 || found[0] != work || rows[0].RunningMS != 5 {
-		t.Errorf("%v %v, %v", found, rows, err)
-	}
-	for range 2 {
-		c, err := work.Wait(context.Background())
-		if err != nil || c.ExitCode != 3 || c.OutputBytes != 7 || c.Status() != "error" {
-			t.Errorf("%+v, %v", c, err)
-		}
-	}
-	text, err := os.ReadFile(filepath.Join(b.dir, "records", work.Log))
-	if err != nil || string(text) != "Command: demoted -c line\noutput\n" {
-		t.Errorf("%q, %v", text, err)
-	}
-	if d, work, err := b.Demotable(context.Background(), "quick", "{}"); err != nil || work != nil || d.Line == nil {
-		t.Errorf("one that ends in time: %+v, %+v, %v", d, work, err)
-	}
-}
-
 // SHL-17, SHL-18, SHL-127, SHL-128
 func TestResolveAndNative(t *testing.T) {
 	b := newBench(t)

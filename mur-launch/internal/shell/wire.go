@@ -97,33 +97,6 @@ type fatal struct {
 	Message string    `json:"message"`
 }
 
-// demoted is a command that goes on in the background (SHL-98).
-type demoted struct {
-	Binary      string   `json:"binary"`
-	Command     string   `json:"command"`
-	Argv        []string `json:"argv"`
-	StartedAtMS int64    `json:"started_at_ms"`
-}
-
-// Completed is the end of a command that was demoted (SHL-104).
-type Completed struct {
-	ExitCode      int64   `json:"exit_code"`
-	Signal        *string `json:"signal"`
-	DurationMS    int64   `json:"duration_ms"`
-	OutputBytes   int64   `json:"output_bytes"`
-	ResourceLimit *string `json:"resource_limit"`
-	Error         *string `json:"error"`
-}
-
-// Status is ok for exit code 0 without a limit or a wait error, else error
-// (SHL-105).
-func (c Completed) Status() string {
-	if c.ExitCode == 0 && c.ResourceLimit == nil && c.Error == nil {
-		return "ok"
-	}
-	return "error"
-}
-
 // Resolved is a call as it would be run (SHL-17). Call is a handle for one Run.
 type Resolved struct {
 	Call      string     `json:"call"`
@@ -140,17 +113,4 @@ type Protected struct {
 	Path  string `json:"path"`
 	Entry string `json:"entry"`
 	Via   string `json:"via"`
-}
-
-// Running is a demoted command that runs.
-type Running struct {
-	ID          string `json:"id"` // of the request; see Background
-	Binary      string `json:"binary"`
-	Command     string `json:"command"`
-	StartedAtMS int64  `json:"started_at_ms"`
-	RunningMS   int64  `json:"running_ms"`
-}
-
-type outstanding struct {
-	Commands []Running `json:"commands"`
 }
