@@ -183,10 +183,17 @@ func (p place) mayBeAt(to place) bool {
 	return err != nil || to.mayLinkTo(target)
 }
 
-// symlink makes the entry a link.
+// symlink makes the entry a link. A slash after the name asks for a directory, which
+// a link is not.
 func (p place) symlink(target string) error {
 	if !p.mayLinkTo(target) {
 		return EPERM
+	}
+	if p.entry() != p.name {
+		if _, err := p.dir.Root.Lstat(p.entry()); err != nil {
+			return err
+		}
+		return EEXIST
 	}
 	return p.dir.Root.Symlink(target, p.entry())
 }

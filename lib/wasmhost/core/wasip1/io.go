@@ -39,9 +39,9 @@ func (m memory) buffers(ptr, n uint32) ([][]byte, Errno) {
 	return out, 0
 }
 
-// move hands the buffers to op, in pieces, with the number of bytes before each,
-// until one is moved only in part. What was moved counts more than why it stopped.
-func (h *Host) move(buffers [][]byte, op func(b []byte, done int64) (int, error)) (uint32, Errno) {
+// move hands the buffers to op, in pieces, until one is moved only in part. What was
+// moved counts more than why it stopped.
+func (h *Host) move(buffers [][]byte, op mover) (uint32, Errno) {
 	done := 0
 	for _, b := range buffers {
 		for len(b) > 0 {
@@ -63,44 +63,47 @@ func (h *Host) move(buffers [][]byte, op func(b []byte, done int64) (int, error)
 	return uint32(done), 0
 }
 
+// mover moves the bytes of one buffer; done is how many were moved before it.
+type mover func(b []byte, done int64) (int, error)
+
 func fdRead(h *Host, m memory, a args) Errno {
-	return h.transfer(m, a, a.u32(3), func(d *descriptor) func([]byte, int64) (int, error) {
+	return h.transfer(m, a, a.u32(3), func(d *descriptor) (mover, Errno) {
 		switch {
 		case d.in != nil:
-			return func(b []byte, _ int64) (int, error) { return d.in.Read(b) }
+			return func(b []byte, _ int64) (int, error) { return d.in.Read(b) }, 0
 		case d.isDir:
-			return fails(EISDIR)
+			return nil, EISDIR
 		case d.stream():
-			return fails(EBADF)
+			return nil, EBADF
 		}
-		return func(b []byte, _ int64) (int, error) { return d.f.Read(b) }
+		return func(b []byte, _ int64) (int, error) { return d.f.Read(b) }, 0
 	})
 }
 
 func fdWrite(h *Host, m memory, a args) Errno {
-	return h.transfer(m, a, a.u32(3), func(d *descriptor) func([]byte, int64) (int, error) {
+	return h.transfer(m, a, a.u32(3), func(d *descriptor) (mover, Errno) {
 		switch {
 		case d.out != nil:
-			return func(b []byte, _ int64) (int, error) { return d.out.Write(b) }
+			return func(b []byte, _ int64) (int, error) { return d.out.Write(b) }, 0
 		case d.isDir, d.stream():
-			return fails(EBADF)
+			return nil, EBADF
 		}
-		return func(b []byte, _ int64) (int, error) { return d.f.Write(b) }
+		return func(b []byte, _ int64) (int, error) { return d.f.Write(b) }, 0
 	})
 }
 
 func fdPread(h *Host, m memory, a args) Errno {
 	offset := a.i64(3)
-	return h.transfer(m, a, a.u32(4), func(d *descriptor) func([]byte, int64) (int, error) {
+	return h.transfer(m, a, a.u32(4), func(d *descriptor) (mover, Errno) {
 		switch {
 		case d.stream():
-			return fails(ESPIPE)
+			return nil, ESPIPE
 		case d.isDir:
-			return fails(EISDIR)
+			return nil, EISDIR
 		case offset < 0:
-			return fails(EINVAL)
+			return nil, EINVAL
 		}
-		return func(b []byte, done int64) (int, error) { return d.f.ReadAt(b, offset+done) }
+		return func(b []byte, done int64) (int, error) { return d.f.ReadAt(b, offset+done) }, 0
 	})
 }
 
@@ -108,14 +111,14 @@ func fdPread(h *Host, m memory, a args) Errno {
 // append.
 func fdPwrite(h *Host, m memory, a args) Errno {
 	offset := a.i64(3)
-	return h.transfer(m, a, a.u32(4), func(d *descriptor) func([]byte, int64) (int, error) {
+	return h.transfer(m, a, a.u32(4), func(d *descriptor) (mover, Errno) {
 		switch {
 		case d.stream():
-			return fails(ESPIPE)
+			return nil, ESPIPE
 		case d.isDir:
-			return fails(EBADF)
+			return nil, EBADF
 		case offset < 0:
-			return fails(EINVAL)
+			return nil, EINVAL
 		}
 		return func(b []byte, done int64) (n int, err error) {
 			err = control(d.f, func(fd int) (err error) {
@@ -124,17 +127,14 @@ func fdPwrite(h *Host, m memory, a args) Errno {
 				return err
 			})
 			return n, err
-		}
+		}, 0
 	})
 }
 
-func fails(errno Errno) func([]byte, int64) (int, error) {
-	return func([]byte, int64) (int, error) { return 0, errno }
-}
-
 // transfer is what the four have in common: a descriptor, an array of buffers, and
-// a pointer to the number of bytes moved. way says how the descriptor moves bytes.
-func (h *Host) transfer(m memory, a args, moved uint32, way func(*descriptor) func([]byte, int64) (int, error)) Errno {
+// a pointer to the number of bytes moved. way says how the descriptor moves bytes,
+// or why it does not, which counts also when there is nothing to move.
+func (h *Host) transfer(m memory, a args, moved uint32, way func(*descriptor) (mover, Errno)) Errno {
 	d := h.fds.get(a.u32(0))
 	if d == nil {
 		return EBADF
@@ -146,7 +146,11 @@ func (h *Host) transfer(m memory, a args, moved uint32, way func(*descriptor) fu
 	if _, ok := m.at(moved, 4); !ok {
 		return EFAULT // before anything is moved
 	}
-	n, errno := h.move(buffers, way(d))
+	op, errno := way(d)
+	if errno != 0 {
+		return errno
+	}
+	n, errno := h.move(buffers, op)
 	if errno != 0 {
 		return errno
 	}

@@ -63,6 +63,9 @@ func TestPaths(t *testing.T) {
 		{"path_symlink", "../b", "sub/soft", EEXIST},
 		{"path_symlink", "b", "none/soft", ENOENT},
 		{"path_symlink", "", "soft", ENOENT},
+		{"path_symlink", "b", "soft/", ENOENT},
+		{"path_symlink", "b", "sub/", EEXIST},
+		{"path_symlink", "b", "b/", EEXIST},
 		{"path_unlink_file", "hard", "", 0},
 	} {
 		got := Errno(0)

@@ -51,6 +51,10 @@ func TestStreams(t *testing.T) {
 	if errno := g.write(0, "x"); errno != EBADF {
 		t.Errorf("writing to the input: %v", errno)
 	}
+	// Also what moves nothing has to make sense.
+	g.want(EBADF, "fd_write", 0, iovs, 0, result)
+	g.want(EBADF, "fd_read", 1, iovs, 0, result)
+	g.want(ESPIPE, "fd_pread", 0, iovs, 0, 0, result)
 	if _, errno := g.read(1, 1); errno != EBADF {
 		t.Errorf("reading the output: %v", errno)
 	}
