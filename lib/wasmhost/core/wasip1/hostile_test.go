@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -120,11 +122,12 @@ func swap(args []uint64, from, to uint64) []uint64 {
 // texts are what a fuzzed guest has in its memory from the address 512 on, in
 // pieces of 32 bytes.
 var texts = []string{
-	"f", "sub", "sub/g", "..", "../out", "l", "up", "sub/../f", "new", "new/x", "state", "/", "abs/x", "sub/up/..", ".", "p",
+	"f", "sub", "sub/g", "..", "../out", "l", "up", "sub/../f", "new", "new/x", "state", "/", "abs/x", "sub/up/..", ".", "abs/canary",
 }
 
 // FuzzCalls lets a guest call whatever it likes: nothing panics, nothing outside
-// its folder or its memory changes, and what the host holds is bounded (WIT-60, WIT-72).
+// its folder is read or changed, nothing outside its memory is, and what the host
+// holds is bounded (WIT-60, WIT-72).
 func FuzzCalls(f *testing.F) {
 	funcs := Funcs()
 	index := func(name string) byte {
@@ -137,6 +140,11 @@ func FuzzCalls(f *testing.F) {
 	f.Add([]byte{index("path_create_directory"), 3, 72, 3, index("path_open"), 3, 1, 65, 3, 2, 0, 0, 0, 9, index("path_open"), 5, 0, 70, 2, 0, 2, 0, 0, 9})
 	f.Add([]byte{index("path_create_directory"), 3, 74, 5, index("path_open"), 3, 1, 74, 5, 2, 2, 0, 0, 9, index("fd_readdir"), 5, 81, 100, 0, 9})
 	f.Add([]byte{index("path_filestat_set_times"), 3, 0, 69, 1, 9, 9, 5, index("path_filestat_get"), 3, 1, 77, 9, 81, index("proc_exit"), 3})
+	// Ways out: to make, to read, to move and to take away what is beside the folder.
+	f.Add([]byte{index("path_open"), 3, 1, 76, 5, 1, 66, 0, 0, 9, index("path_create_directory"), 3, 76, 5})
+	f.Add([]byte{index("path_open"), 3, 1, 79, 10, 0, 2, 0, 0, 9, index("fd_read"), 5, 80, 2, 9})
+	f.Add([]byte{index("path_rename"), 3, 79, 10, 3, 72, 3, index("path_link"), 3, 0, 79, 10, 3, 72, 3, index("path_unlink_file"), 3, 79, 10})
+	f.Add([]byte{index("path_rename"), 3, 64, 1, 3, 76, 5, index("path_symlink"), 64, 1, 3, 76, 5, index("path_filestat_set_times"), 3, 1, 79, 10, 9, 9, 5})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		top := t.TempDir()
 		dir := top + "/dir"
@@ -145,8 +153,9 @@ func FuzzCalls(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		for _, name := range []string{dir + "/f", dir + "/sub/g", top + "/out/canary"} {
-			if err := os.WriteFile(name, []byte("canary"), 0o644); err != nil {
+		const secret = "?secret"
+		for name, text := range map[string]string{dir + "/f": "inside", dir + "/sub/g": "inside", top + "/out/canary": secret} {
+			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -201,6 +210,9 @@ func FuzzCalls(f *testing.F) {
 			if len(bytes.Trim(b, "\xa5")) != 0 {
 				t.Error("something was written beside the memory")
 			}
+		}
+		if bytes.Contains(g.mem, []byte(secret[1:])) { // the first buffer takes one byte
+			t.Error("the guest has read what is outside")
 		}
 		if after := tree(t, top); after != before {
 			t.Errorf("outside there was\n%s\nand now is\n%s", before, after)
@@ -266,6 +278,7 @@ func tree(t *testing.T, top string) string {
 			return err
 		}
 		out.WriteString(strings.TrimPrefix(path, top) + " " + fi.Mode().String() + " " + fi.ModTime().String())
+		fmt.Fprint(&out, " ", fi.Sys().(*syscall.Stat_t).Nlink)
 		if fi.Mode().IsRegular() {
 			out.WriteString(" " + host(t, path))
 		}

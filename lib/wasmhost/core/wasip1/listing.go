@@ -21,7 +21,8 @@ type entry struct {
 
 // listing is how far a guest has read a directory. A cookie is the number of an
 // entry; what lies before the last one asked for is forgotten, so that a listing
-// takes the same memory however large the directory is.
+// takes the same memory however large the directory is. Whoever goes back, and so
+// whoever begins again, sees the directory as it is then.
 type listing struct {
 	begun  bool
 	first  uint64  // number of the first of window
@@ -94,9 +95,6 @@ func fdReaddir(h *Host, m memory, a args) Errno {
 		return EFAULT
 	}
 	cookie := a.u64(3)
-	if cookie == 0 {
-		d.list = listing{} // whoever begins sees the directory as it is now
-	}
 	used := 0
 	for used < len(out) {
 		e, ok, err := h.entryAt(d, cookie)
