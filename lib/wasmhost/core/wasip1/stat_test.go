@@ -37,7 +37,7 @@ func TestStat(t *testing.T) {
 		if g.mem[16] != s.kind || s.kind != typeDirectory && g.u64(32) != s.size || g.u64(8) == 0 || g.u64(24) == 0 {
 			t.Errorf("%s: %x", s.path, g.mem[:64])
 		}
-		if s.kind == typeRegular && (g.u64(0) != st.Dev || g.u64(8) != st.Ino || g.u64(48) != uint64(st.Mtim.Nano()) || g.u64(56) != uint64(st.Ctim.Nano())) {
+		if s.kind == typeRegular && (g.u64(0) != uint64(st.Dev) || g.u64(8) != st.Ino || g.u64(48) != uint64(st.Mtim.Nano()) || g.u64(56) != uint64(st.Ctim.Nano())) {
 			t.Errorf("%s: %x, the system has %+v", s.path, g.mem[:64], st)
 		}
 		g.want(EFAULT, "path_filestat_get", work, s.follow, p, n, last-62)
