@@ -35,6 +35,9 @@ var programs = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	if os.Getenv(lacking) != "" {
+		lack()
+	}
 	status := m.Run()
 	if dir, _ := programs(); dir != "" {
 		_ = os.RemoveAll(dir)
