@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(lacking) != "" {
 		lack()
 	}
+	if os.Getenv(watching) != "" {
+		os.Exit(beWatched())
+	}
 	status := m.Run()
 	if dir, _ := programs(); dir != "" {
 		_ = os.RemoveAll(dir)
