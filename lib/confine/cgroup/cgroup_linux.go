@@ -49,14 +49,7 @@ func New(r confine.Cgroup, name string, l Limits) (*Scope, error) {
 		}
 		s.paths[controller] = filepath.Join(dir, name)
 	}
-	res := &cgroups.Resources{SkipDevices: true, SkipFreezeOnSet: true, Memory: int64(l.MemoryBytes), CpuPeriod: cpuPeriod, CpuQuota: int64(l.CPUPercent) * cpuPeriod / 100}
-	if l.MemoryBytes > 0 && s.swapAccounted() {
-		res.MemorySwap = int64(l.MemoryBytes) // memory and swap together: no swap
-	}
-	if l.PidsMax > 0 {
-		n := int64(l.PidsMax)
-		res.PidsLimit = &n
-	}
+	res := s.resources(l)
 	var err error
 	if s.m, err = s.manager(s.paths, res); err != nil {
 		return nil, err
@@ -69,6 +62,19 @@ func New(r confine.Cgroup, name string, l Limits) (*Scope, error) {
 		return nil, fmt.Errorf("write limits: %w", err)
 	}
 	return s, nil
+}
+
+// resources are limits in the words of the library.
+func (s *Scope) resources(l Limits) *cgroups.Resources {
+	res := &cgroups.Resources{SkipDevices: true, SkipFreezeOnSet: true, Memory: int64(l.MemoryBytes), CpuPeriod: cpuPeriod, CpuQuota: int64(l.CPUPercent) * cpuPeriod / 100}
+	if l.MemoryBytes > 0 && s.swapAccounted() {
+		res.MemorySwap = int64(l.MemoryBytes) // memory and swap together: no swap
+	}
+	if l.PidsMax > 0 {
+		n := int64(l.PidsMax)
+		res.PidsLimit = &n
+	}
+	return res
 }
 
 // Existing is a scope that somebody else made and removes: version and directories
