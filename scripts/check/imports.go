@@ -55,6 +55,7 @@ var rooms = map[string][]string{
 	"session/running":          {"ids", "workfs"},
 	"session/stale":            {"session", "ids", "workfs"},
 	"session/schema":           {},
+	"shellproto":               {"diag"},
 	"trace":                    {"diag", "ids", "workfs"},
 	"trace/schema":             {},
 	"trace/tracegen":           {"trace", "ids", "workfs"}, // for tests and benchmarks

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/shellproto"
 )
 
 // killTime is how long the answer of a command that was told to end is waited
@@ -49,7 +50,7 @@ func (c *client) read() {
 			c.die(err)
 			return
 		}
-		if e.Event == "fatal" {
+		if e.Event == shellproto.EventFatal {
 			c.over(fatalError(e))
 		}
 		c.mu.Lock()
@@ -90,9 +91,9 @@ func lost(err error) error {
 }
 
 func fatalError(e event) error {
-	var f fatal
+	var f shellproto.Fatal
 	if err := json.Unmarshal(e.raw, &f); err != nil || f.Code == "" {
-		f = fatal{Code: "E-RUN-014", Message: "mur-shell ended the session without a reason"}
+		f = shellproto.Fatal{Code: "E-RUN-014", Message: "mur-shell ended the session without a reason"}
 	}
 	err := diag.Errorf(f.Code, "%s", f.Message).In("session").Name("step", f.Step)
 	if f.Errno != 0 {
@@ -122,7 +123,7 @@ func (c *client) forget(id string) {
 }
 
 // ask sends a request and waits for its answer, or for ctx.
-func (c *client) ask(ctx context.Context, q request, files ...*os.File) (event, error) {
+func (c *client) ask(ctx context.Context, q shellproto.Request, files ...*os.File) (event, error) {
 	id, answer, err := c.begin()
 	if err != nil {
 		return event{}, err
@@ -152,7 +153,7 @@ func (c *client) await(ctx context.Context, id string, answer chan event) (event
 		return c.last(answer)
 	case <-ctx.Done():
 	}
-	_ = c.conn.send(request{Op: "kill", ID: id + "k", Target: id}) // its answer has no reader
+	_ = c.conn.send(shellproto.Request{Op: shellproto.OpKill, ID: id + "k", Target: id}) // its answer has no reader
 	soon := time.NewTimer(c.patience)
 	defer soon.Stop()
 	select {
@@ -181,8 +182,8 @@ func (c *client) shutdown(ctx context.Context) error {
 	c.mu.Lock()
 	c.bye = true
 	c.mu.Unlock()
-	e, err := c.ask(ctx, request{Op: "shutdown"})
-	if err == nil && e.Event != "bye" {
+	e, err := c.ask(ctx, shellproto.Request{Op: shellproto.OpShutdown})
+	if err == nil && e.Event != shellproto.EventBye {
 		err = fmt.Errorf("mur-shell answered shutdown with %s", e.Event)
 	}
 	return err

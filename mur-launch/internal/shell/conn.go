@@ -12,13 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-)
 
-// maxLine bounds a line either way (SHL-13). An answer may hold two cut streams
-// and the text made of them, each escaped; a native tool's result is larger.
-const (
-	maxRequest = 1 << 20
-	maxAnswer  = 64 << 20
+	"github.com/mur-capsules/mur/lib/shellproto"
 )
 
 // conn is the control socket: JSON lines both ways, descriptors towards
@@ -58,12 +53,12 @@ func pair() (ours *conn, theirs *os.File, err error) {
 var errTooLong = errors.New("the call is longer than 1 MiB")
 
 // send writes one request with its descriptors.
-func (c *conn) send(q request, files ...*os.File) error {
+func (c *conn) send(q shellproto.Request, files ...*os.File) error {
 	line, err := json.Marshal(q)
 	if err != nil {
 		return err
 	}
-	if len(line) >= maxRequest {
+	if len(line) >= shellproto.MaxRequest {
 		return errTooLong
 	}
 	line = append(line, '\n')
@@ -89,7 +84,7 @@ func (c *conn) next() (event, error) {
 	var line []byte
 	for {
 		part, err := c.in.ReadSlice('\n')
-		if line = append(line, part...); len(line) > maxAnswer {
+		if line = append(line, part...); len(line) > shellproto.MaxAnswer {
 			return event{}, errors.New("an answer of mur-shell is too long")
 		}
 		if err == bufio.ErrBufferFull {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mur-capsules/mur/lib/cli"
+	"github.com/mur-capsules/mur/lib/shellproto"
 )
 
 // TestMain makes the test program a mur-shell when it is started as one.
@@ -34,7 +35,7 @@ type fake struct {
 }
 
 func fakeServe() {
-	var f facts
+	var f shellproto.Facts
 	if err := json.NewDecoder(os.NewFile(4, "facts")).Decode(&f); err != nil {
 		fmt.Fprintln(os.Stderr, "error[E-STG-101]: the facts can not be read")
 		os.Exit(125)
@@ -93,7 +94,7 @@ func (s *fake) loop(env string) {
 		if err != nil {
 			return
 		}
-		var q request
+		var q shellproto.Request
 		if err := json.Unmarshal(line, &q); err != nil {
 			return
 		}
@@ -126,7 +127,7 @@ func (s *fake) loop(env string) {
 	}
 }
 
-func (s *fake) exec(q request, files []*os.File, env string) {
+func (s *fake) exec(q shellproto.Request, files []*os.File, env string) {
 	done := func(exit int, stdout string, n int64) {
 		s.say(map[string]any{
 			"event": "done", "id": q.ID, "tool": q.Tool, "binary": "/bin/" + q.Tool, "argv": []string{"a", "b"}, "exit_code": exit, "stdout": stdout,

@@ -19,6 +19,7 @@ import (
 	"github.com/mur-capsules/mur/lib/confine/cgroup"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/policy"
+	"github.com/mur-capsules/mur/lib/shellproto"
 )
 
 // hostNames are what a command may get of the host's environment (SHL-46).
@@ -51,7 +52,7 @@ type process struct {
 
 // start starts mur-shell for a staged document and hands it the facts. Its
 // standard error goes to note, a line at a time.
-func start(program, staged string, environ []string, f facts, control *os.File, note func(string)) (*process, error) {
+func start(program, staged string, environ []string, f shellproto.Facts, control *os.File, note func(string)) (*process, error) {
 	text, err := json.Marshal(f)
 	if err != nil {
 		return nil, err
@@ -94,11 +95,11 @@ func (p *process) kill() {
 }
 
 // scopeOf says where a scope is, nil for none.
-func scopeOf(s *cgroup.Scope) *scopeFacts {
+func scopeOf(s *cgroup.Scope) *shellproto.Scope {
 	if s == nil {
 		return nil
 	}
-	return &scopeFacts{Version: s.Version(), Paths: s.Dirs()}
+	return &shellproto.Scope{Version: s.Version(), Paths: s.Dirs()}
 }
 
 // ready waits until mur-shell has prepared the session and compares its version.
@@ -109,9 +110,9 @@ func (p *process) ready(ctx context.Context, c *conn, program string) error {
 		return context.Cause(ctx)
 	}
 	switch {
-	case err == nil && e.Event == "fatal":
+	case err == nil && e.Event == shellproto.EventFatal:
 		return fatalError(e)
-	case err != nil || e.Event != "ready":
+	case err != nil || e.Event != shellproto.EventReady:
 		select {
 		case <-p.exited:
 		case <-time.After(time.Second):

@@ -14,6 +14,7 @@ import (
 	"github.com/mur-capsules/mur/lib/confine/cgroup"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/shellproto"
 	"github.com/mur-capsules/mur/lib/trace"
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/workfs"
@@ -72,7 +73,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		return nil, startFault(o.Program, err)
 	}
 	staged := filepath.Join(o.Document.Directories.Session.Path, session.DocumentName)
-	f := facts{Scope: scopeOf(o.Scope), RuntimeEnv: map[string]string{}}
+	f := shellproto.Facts{Scope: scopeOf(o.Scope), RuntimeEnv: map[string]string{}}
 	maps.Copy(f.RuntimeEnv, o.Variables)
 	p, err := start(o.Program, staged, Environment(o.Environ, o.Document.Policy), f, theirs, o.Note)
 	theirs.Close()
@@ -117,7 +118,7 @@ func (r *Runner) Fatal() error {
 // Latch tells mur-shell that the work folder has grown too large: nothing more is
 // started (CON-194).
 func (r *Runner) Latch(bytes, limit int64) {
-	_ = r.client.conn.send(request{Op: "latch", ID: "latch", Bytes: bytes, Limit: limit})
+	_ = r.client.conn.send(shellproto.Request{Op: shellproto.OpLatch, ID: "latch", Bytes: bytes, Limit: limit})
 }
 
 // Close ends every command and mur-shell itself, and waits for it. What does not
@@ -156,10 +157,10 @@ type call struct {
 // outcome is what a call came to: done or refused, and why the session must end, if
 // it must.
 type outcome struct {
-	done    *done
+	done    *shellproto.Done
 	log     string // of the whole output, relative to the records directory
 	cut     bool   // output was cut and no log could be written
-	refused *refused
+	refused *shellproto.Refused
 	fatal   error
 }
 
@@ -174,12 +175,12 @@ func (r *Runner) run(ctx context.Context, c call) (outcome, error) {
 		s.close()
 		return outcome{fatal: r.Fatal()}, err
 	}
-	q := request{Op: "exec", ID: id, Tool: c.tool, Data: c.data, Args: c.args, Env: c.env, Call: c.call, Mode: "foreground"}
+	q := shellproto.Request{Op: shellproto.OpExec, ID: id, Tool: c.tool, Data: c.data, Args: c.args, Env: c.env, Call: c.call, Mode: shellproto.Foreground}
 	if err = r.client.conn.send(q, s.out, s.err); err != nil {
 		r.client.forget(id)
 		s.close()
 		if err = r.client.sendFault(err); errors.Is(err, errTooLong) {
-			return outcome{refused: &refused{Reason: "input", Message: err.Error()}}, nil
+			return outcome{refused: &shellproto.Refused{Reason: shellproto.ReasonInput, Message: err.Error()}}, nil
 		}
 		return outcome{fatal: err}, err
 	}
@@ -195,8 +196,8 @@ func (r *Runner) run(ctx context.Context, c call) (outcome, error) {
 // read takes an answer to exec or native apart. Spools is nil for a native tool.
 func (r *Runner) read(e event, s *spools) (outcome, error) {
 	switch e.Event {
-	case "done":
-		d, err := decode[done](e)
+	case shellproto.EventDone:
+		d, err := decode[shellproto.Done](e)
 		if err != nil {
 			return outcome{}, err
 		}
@@ -208,12 +209,12 @@ func (r *Runner) read(e event, s *spools) (outcome, error) {
 			}
 		}
 		return o, nil
-	case "refused":
-		f, err := decode[refused](e)
+	case shellproto.EventRefused:
+		f, err := decode[shellproto.Refused](e)
 		return outcome{refused: &f}, err
-	case "fatal":
+	case shellproto.EventFatal:
 		err := fatalError(e)
-		return outcome{refused: &refused{Reason: "fatal", Message: err.Error()}, fatal: err}, nil
+		return outcome{refused: &shellproto.Refused{Reason: "fatal", Message: err.Error()}, fatal: err}, nil
 	}
 	return outcome{}, fmt.Errorf("mur-shell answered a call with %s", diag.Quote(e.Event))
 }
@@ -221,7 +222,7 @@ func (r *Runner) read(e event, s *spools) (outcome, error) {
 // ProtectedError says that a command was not run because it names a read-only path.
 type ProtectedError struct {
 	Binary string
-	Protected
+	shellproto.Protected
 }
 
 func (e *ProtectedError) Error() string {
@@ -230,24 +231,24 @@ func (e *ProtectedError) Error() string {
 
 // Resolve says what a shell tool's call would run and starts nothing (TOL-24). A
 // call that is refused is an error in mur-shell's words.
-func (r *Runner) Resolve(ctx context.Context, tool, data string) (Resolved, error) {
-	return r.resolve(ctx, request{Tool: tool, Data: &data})
+func (r *Runner) Resolve(ctx context.Context, tool, data string) (shellproto.Resolved, error) {
+	return r.resolve(ctx, shellproto.Request{Tool: tool, Data: &data})
 }
 
-func (r *Runner) resolve(ctx context.Context, q request) (Resolved, error) {
-	q.Op = "resolve"
+func (r *Runner) resolve(ctx context.Context, q shellproto.Request) (shellproto.Resolved, error) {
+	q.Op = shellproto.OpResolve
 	e, err := r.client.ask(ctx, q)
 	if err != nil {
-		return Resolved{}, err
+		return shellproto.Resolved{}, err
 	}
-	if e.Event == "refused" {
-		f, err := decode[refused](e)
+	if e.Event == shellproto.EventRefused {
+		f, err := decode[shellproto.Refused](e)
 		if err == nil {
 			err = errors.New(f.Message)
 		}
-		return Resolved{}, err
+		return shellproto.Resolved{}, err
 	}
-	return decode[Resolved](e)
+	return decode[shellproto.Resolved](e)
 }
 
 // Command runs a shell tool in the foreground; its command ends when ctx does.
@@ -257,7 +258,7 @@ func (r *Runner) Command(ctx context.Context, tool, data string) (dispatch.Done,
 }
 
 // Run runs a resolved call in the foreground, exactly as it was resolved (SHL-18).
-func (r *Runner) Run(ctx context.Context, c Resolved) (dispatch.Done, error) {
+func (r *Runner) Run(ctx context.Context, c shellproto.Resolved) (dispatch.Done, error) {
 	o, err := r.run(ctx, call{call: c.Call})
 	return o.dispatched(err)
 }
@@ -282,14 +283,14 @@ func (r *Runner) NativeTool(ctx context.Context, name string, in wasmhost.ToolIn
 }
 
 func (r *Runner) native(ctx context.Context, name string, in wasmhost.ToolInput) (outcome, error) {
-	q := request{Op: "native", Name: name, Input: &nativeInput{Data: in.Data, LogPath: in.LogPath}}
+	q := shellproto.Request{Op: shellproto.OpNative, Name: name, Input: &shellproto.NativeInput{Data: in.Data, LogPath: in.LogPath}}
 	if secs := r.opt.Document.Policy.Limits.DeadlineSeconds; secs > 0 {
 		secs = min(secs, 1<<31)
 		q.TimeoutSecs = &secs
 	}
 	e, err := r.client.ask(ctx, q)
 	if errors.Is(err, errTooLong) {
-		return outcome{refused: &refused{Reason: "input", Message: err.Error()}}, nil
+		return outcome{refused: &shellproto.Refused{Reason: shellproto.ReasonInput, Message: err.Error()}}, nil
 	}
 	if err != nil {
 		return outcome{fatal: r.Fatal()}, err
@@ -355,7 +356,7 @@ func (o outcome) line() *trace.Shell {
 		return nil
 	}
 	l := &trace.Shell{
-		Binary: d.Binary, Command: commandOf(d.Argv, d.Script), ExitCode: d.ExitCode,
+		Binary: d.Binary, Command: commandOf(d.Argv, d.Script), ExitCode: int64(d.ExitCode),
 		StdoutBytes: d.StdoutBytes, StderrBytes: d.StderrBytes, DurationMS: d.DurationMS,
 	}
 	if d.ResourceLimit != nil {
@@ -390,13 +391,13 @@ func (r *Runner) Execute(ctx context.Context, program string, args []string, env
 	switch {
 	case err != nil:
 		return wasmhost.ShellResult{}, nil, err
-	case o.refused != nil && o.refused.Reason == "protected-path":
-		c, err := r.resolve(ctx, request{Tool: program, Args: &args, Env: env})
+	case o.refused != nil && o.refused.Reason == shellproto.ReasonProtectedPath:
+		c, err := r.resolve(ctx, shellproto.Request{Tool: program, Args: &args, Env: env})
 		if err != nil || c.Protected == nil {
 			return wasmhost.ShellResult{}, nil, errors.New(o.refused.Message)
 		}
 		return wasmhost.ShellResult{}, nil, &ProtectedError{c.Binary, *c.Protected}
-	case o.refused != nil && o.refused.Reason == "not-allowed":
+	case o.refused != nil && o.refused.Reason == shellproto.ReasonNotAllowed:
 		return wasmhost.ShellResult{}, nil, fmt.Errorf("%w: %s", wasmhost.ErrDenied, o.refused.Message)
 	case o.refused != nil:
 		return wasmhost.ShellResult{}, nil, errors.New(o.refused.Message)

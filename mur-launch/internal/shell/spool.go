@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/shellproto"
 	"github.com/mur-capsules/mur/lib/workfs"
 	"github.com/mur-capsules/mur/mur-launch/internal/mask"
 )
@@ -43,7 +44,7 @@ func (s *spools) close() {
 // writeLog keeps the whole output of a command beneath the records directory and
 // returns the file's name relative to it (SHL-64, SHL-65). The values of secrets
 // are not in it.
-func (s *spools) writeLog(records *workfs.Root, secrets *mask.Set, now time.Time, d done) (string, error) {
+func (s *spools) writeLog(records *workfs.Root, secrets *mask.Set, now time.Time, d shellproto.Done) (string, error) {
 	file, name, err := createLog(records, fmt.Sprintf("shell-%d", now.UnixMilli()))
 	if err != nil {
 		return "", err

@@ -16,6 +16,7 @@ import (
 	"github.com/mur-capsules/mur/lib/confine/memory"
 	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/shellproto"
 	"github.com/mur-capsules/mur/mur-shell/internal/call"
 	"github.com/mur-capsules/mur/mur-shell/internal/proto"
 	"github.com/mur-capsules/mur/mur-shell/internal/room"
@@ -132,16 +133,16 @@ func (r request) failed(env cli.Env, err error) error {
 	case "E-RUN-012", "E-RUN-013", "E-RUN-014":
 		v = proto.FatalOf("", err)
 	case "E-SHL-101":
-		reason := proto.ReasonNotAllowed
+		reason := shellproto.ReasonNotAllowed
 		if e, _ := diag.AsError(err); e.Names["rule"] != nil {
-			reason = proto.ReasonProtectedPath
+			reason = shellproto.ReasonProtectedPath
 		}
 		v = proto.Refuse("", reason, err.Error())
 	default:
-		v = proto.Refuse("", proto.ReasonSpawn, err.Error())
+		v = proto.Refuse("", shellproto.ReasonSpawn, err.Error())
 		var start *startFailure
 		if errors.As(err, &start) && start.status == 127 {
-			v = proto.Refuse("", proto.ReasonNotFound, err.Error())
+			v = proto.Refuse("", shellproto.ReasonNotFound, err.Error())
 		}
 	}
 	if line, lerr := proto.Line(v); lerr == nil {

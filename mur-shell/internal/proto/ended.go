@@ -9,15 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mur-capsules/mur/lib/policy"
+	"github.com/mur-capsules/mur/lib/shellproto"
 	"github.com/mur-capsules/mur/mur-shell/internal/call"
 	"github.com/mur-capsules/mur/mur-shell/internal/room"
 )
 
 // Ended describes a call that ran (SHL section 2). binary is the canonical path of
 // what ran, timeout the one that was set.
-func Ended(c call.Call, binary string, r room.Result, p policy.Policy, timeout time.Duration) Done {
-	d := Done{
-		Event: "done", Tool: c.Entry, Binary: binary, Command: c.Command, Argv: append([]string{}, c.Args...), Script: c.Script, Recipe: c.Recipe,
+func Ended(c call.Call, binary string, r room.Result, p policy.Policy, timeout time.Duration) shellproto.Done {
+	d := shellproto.Done{
+		Event: shellproto.EventDone, Tool: c.Entry, Binary: binary, Command: c.Command, Argv: append([]string{}, c.Args...), Script: c.Script, Recipe: c.Recipe,
 		ExitCode: r.ExitCode(), TimedOut: r.TimedOut,
 		Stdout: room.Text(r.Stdout), Stderr: room.Text(r.Stderr), StdoutBytes: r.StdoutBytes, StderrBytes: r.StderrBytes,
 		Truncated:  r.StdoutBytes > room.HeadBytes || r.StderrBytes > room.HeadBytes,
@@ -45,7 +46,7 @@ func signalName(s syscall.Signal) string {
 }
 
 // notes are the runtime's own words about a command (SHL-32, SHL-87, CON-285).
-func notes(r room.Result, d Done, p policy.Policy, timeout time.Duration) string {
+func notes(r room.Result, d shellproto.Done, p policy.Policy, timeout time.Duration) string {
 	var out []string
 	if r.TimedOut {
 		out = append(out, fmt.Sprintf("The command was ended by its time-out of %s.", timeout))

@@ -8,10 +8,9 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
-)
 
-// maxLine is the longest line of the protocol (SHL-13).
-const maxLine = 1 << 20
+	"github.com/mur-capsules/mur/lib/shellproto"
+)
 
 // line is one request as it came, with the descriptors sent along. A line that was
 // too long has no text.
@@ -122,7 +121,7 @@ func (c *channel) receive() error {
 }
 
 func (c *channel) add(p []byte) {
-	if len(c.rest)+len(p) > maxLine {
+	if len(c.rest)+len(p) > shellproto.MaxRequest {
 		c.long, c.rest = true, nil
 	}
 	if !c.long {

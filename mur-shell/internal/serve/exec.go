@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/shellproto"
 	"github.com/mur-capsules/mur/mur-shell/internal/call"
 	"github.com/mur-capsules/mur/mur-shell/internal/proto"
 	"github.com/mur-capsules/mur/mur-shell/internal/room"
@@ -23,21 +24,21 @@ type prepared struct {
 	program   call.Program
 	found     error // why there is no program
 	env       []string
-	protected *proto.Protected
+	protected *shellproto.Protected
 }
 
 // prepare applies SHL-45 up to the start: allow test, input, argv, analyser,
 // environment, program.
-func (s *Server) prepareCall(q request) (*prepared, string, error) {
+func (s *Server) prepareCall(q shellproto.Request) (*prepared, string, error) {
 	if !s.terms.Allows(q.Tool) {
-		return nil, proto.ReasonNotAllowed, fmt.Errorf("%s is not in shell.allow", diag.Quote(q.Tool))
+		return nil, shellproto.ReasonNotAllowed, fmt.Errorf("%s is not in shell.allow", diag.Quote(q.Tool))
 	}
-	c, err := q.call()
+	c, err := callOf(q)
 	if err == nil {
 		err = call.CheckOwn(q.Env, s.terms.Policy.Env())
 	}
 	if err != nil {
-		return nil, proto.ReasonInput, err
+		return nil, shellproto.ReasonInput, err
 	}
 	p := &prepared{call: s.terms.WithRecipe(c), env: s.environ(s.terms.Runtime, q.Env...)}
 	p.protected = s.terms.Protects(p.call, q.Data)
@@ -45,9 +46,9 @@ func (s *Server) prepareCall(q request) (*prepared, string, error) {
 	return p, "", nil
 }
 
-// call reads what is asked for: the text of a shell tool, or an argument list as
+// callOf reads what is asked for: the text of a shell tool, or an argument list as
 // it is given (SHL-156).
-func (q request) call() (call.Call, error) {
+func callOf(q shellproto.Request) (call.Call, error) {
 	if q.Args == nil {
 		return call.FromData(q.Tool, q.Data)
 	}
@@ -67,7 +68,7 @@ func (s *Server) environ(runtime map[string]string, own ...[2]string) []string {
 // maxCalls bounds the handles nobody has used yet; the oldest is forgotten.
 const maxCalls = 1024
 
-func (s *Server) resolve(q request) {
+func (s *Server) resolve(q shellproto.Request) {
 	p, reason, err := s.prepareCall(q)
 	if err != nil {
 		s.answer(proto.Refuse(q.ID, reason, err.Error()))
@@ -89,7 +90,7 @@ func (s *Server) resolve(q request) {
 }
 
 // take returns the call of an exec request and forgets its handle.
-func (s *Server) take(q request) (*prepared, string, error) {
+func (s *Server) take(q shellproto.Request) (*prepared, string, error) {
 	if q.Call == "" {
 		return s.prepareCall(q)
 	}
@@ -97,7 +98,7 @@ func (s *Server) take(q request) (*prepared, string, error) {
 	defer s.mu.Unlock()
 	p, ok := s.calls[q.Call]
 	if !ok {
-		return nil, proto.ReasonProtocol, fmt.Errorf("there is no call %s, or it was used", diag.Quote(q.Call))
+		return nil, shellproto.ReasonProtocol, fmt.Errorf("there is no call %s, or it was used", diag.Quote(q.Call))
 	}
 	delete(s.calls, q.Call)
 	return p, "", nil
@@ -110,11 +111,11 @@ func (s *Server) admit() (string, error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.closing:
-		return proto.ReasonShuttingDown, errors.New("the session is ending")
+		return shellproto.ReasonShuttingDown, errors.New("the session is ending")
 	case s.fatal != nil:
-		return proto.ReasonShuttingDown, fmt.Errorf("nothing more is started: %w", s.fatal)
+		return shellproto.ReasonShuttingDown, fmt.Errorf("nothing more is started: %w", s.fatal)
 	case s.oversize != nil:
-		return proto.ReasonWorkdirSize, s.oversize
+		return shellproto.ReasonWorkdirSize, s.oversize
 	}
 	return "", nil
 }
@@ -132,17 +133,17 @@ func timeout(secs *int64) (time.Duration, error) {
 
 // exec runs a command: done, demoted and later completed, refused, or fatal.
 // answered is called when the request has its answer.
-func (s *Server) exec(ctx context.Context, q request, l line, answered func()) {
-	if len(l.files) != 2 || q.Mode != "demotable" && q.Mode != "foreground" {
+func (s *Server) exec(ctx context.Context, q shellproto.Request, l line, answered func()) {
+	if len(l.files) != 2 || q.Mode != shellproto.Demotable && q.Mode != shellproto.Foreground {
 		l.close()
-		s.answer(proto.Refuse(q.ID, proto.ReasonProtocol, "exec needs a mode and the descriptors of two spools"))
+		s.answer(proto.Refuse(q.ID, shellproto.ReasonProtocol, "exec needs a mode and the descriptors of two spools"))
 		return
 	}
 	j := &job{id: q.ID, out: proto.NewSpool(l.files[0]), err: proto.NewSpool(l.files[1]), attached: make(chan struct{})}
 	defer j.close()
 	limit, err := timeout(q.TimeoutSecs)
 	if err != nil {
-		s.answer(proto.Refuse(q.ID, proto.ReasonInput, err.Error()))
+		s.answer(proto.Refuse(q.ID, shellproto.ReasonInput, err.Error()))
 		return
 	}
 	if reason, err := s.admit(); err != nil {
@@ -157,14 +158,14 @@ func (s *Server) exec(ctx context.Context, q request, l line, answered func()) {
 	j.call, j.program = p.call, p.program
 	switch {
 	case p.protected != nil:
-		s.answer(proto.Refuse(q.ID, proto.ReasonProtectedPath, p.protected.String()))
+		s.answer(proto.Refuse(q.ID, shellproto.ReasonProtectedPath, p.protected.String()))
 		return
 	case p.found != nil:
-		s.answer(proto.Refuse(q.ID, proto.ReasonNotFound, notFound(p)))
+		s.answer(proto.Refuse(q.ID, shellproto.ReasonNotFound, notFound(p)))
 		return
 	}
 	if !s.register(j) {
-		s.answer(proto.Refuse(q.ID, proto.ReasonProtocol, fmt.Sprintf("a request %s is in progress", diag.Quote(q.ID))))
+		s.answer(proto.Refuse(q.ID, shellproto.ReasonProtocol, fmt.Sprintf("a request %s is in progress", diag.Quote(q.ID))))
 		return
 	}
 	defer s.forget(j)
@@ -184,7 +185,7 @@ func (s *Server) exec(ctx context.Context, q request, l line, answered func()) {
 	if closing {
 		j.kill()
 	}
-	if q.Mode == "demotable" && s.demote(j) {
+	if q.Mode == shellproto.Demotable && s.demote(j) {
 		answered()
 		s.complete(j)
 		return
@@ -214,9 +215,9 @@ func (s *Server) refuseStart(id, program string, err error) {
 	var start *room.StartError
 	switch {
 	case errors.As(err, &start):
-		reason := proto.ReasonSpawn
+		reason := shellproto.ReasonSpawn
 		if slices.Contains([]syscall.Errno{syscall.ENOENT, syscall.EACCES, syscall.ENOEXEC, syscall.ENOTDIR}, start.Errno) {
-			reason = proto.ReasonNotFound
+			reason = shellproto.ReasonNotFound
 		}
 		s.answer(proto.Refuse(id, reason, s.terms.StartMessage(program, start)))
 	case slices.Contains([]diag.Code{"E-RUN-012", "E-RUN-013", "E-RUN-014"}, diag.CodeOf(err)):
@@ -227,8 +228,8 @@ func (s *Server) refuseStart(id, program string, err error) {
 		s.mu.Unlock()
 		s.answer(proto.FatalOf(id, err))
 	case errors.Is(err, room.ErrClosed):
-		s.answer(proto.Refuse(id, proto.ReasonShuttingDown, err.Error()))
+		s.answer(proto.Refuse(id, shellproto.ReasonShuttingDown, err.Error()))
 	default:
-		s.answer(proto.Refuse(id, proto.ReasonSpawn, err.Error()))
+		s.answer(proto.Refuse(id, shellproto.ReasonSpawn, err.Error()))
 	}
 }

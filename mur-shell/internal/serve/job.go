@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mur-capsules/mur/lib/shellproto"
 	"github.com/mur-capsules/mur/mur-shell/internal/call"
 	"github.com/mur-capsules/mur/mur-shell/internal/proto"
 	"github.com/mur-capsules/mur/mur-shell/internal/room"
@@ -113,8 +114,8 @@ func (s *Server) demote(j *job) bool {
 	j.demoted = true
 	j.mu.Unlock()
 	s.mu.Unlock()
-	s.answer(proto.Demoted{
-		Event: "demoted", ID: j.id, Binary: j.program.Binary, Command: j.call.Command, Argv: append([]string{}, j.call.Args...), StartedAtMS: j.started.UnixMilli(),
+	s.answer(shellproto.Demoted{
+		Event: shellproto.EventDemoted, ID: j.id, Binary: j.program.Binary, Command: j.call.Command, Argv: append([]string{}, j.call.Args...), StartedAtMS: j.started.UnixMilli(),
 	})
 	return true
 }
@@ -139,8 +140,8 @@ func (s *Server) complete(j *job) {
 	}
 	j.mu.Unlock()
 	d := proto.Ended(j.call, j.program.Binary, r, s.terms.Policy, 0)
-	c := proto.Completed{
-		Event: "completed", ID: j.id, Binary: d.Binary, Command: d.Command, ExitCode: d.ExitCode, Signal: d.Signal,
+	c := shellproto.Completed{
+		Event: shellproto.EventCompleted, ID: j.id, Binary: d.Binary, Command: d.Command, ExitCode: d.ExitCode, Signal: d.Signal,
 		DurationMS: d.DurationMS, OutputBytes: d.StdoutBytes + d.StderrBytes, ResourceLimit: d.ResourceLimit,
 	}
 	if !r.Known {
@@ -152,21 +153,21 @@ func (s *Server) complete(j *job) {
 
 // attach gives a demoted command its log: first what the spools hold, then both
 // streams as they come.
-func (s *Server) attach(q request, l line) {
+func (s *Server) attach(q shellproto.Request, l line) {
 	s.mu.Lock()
 	j := s.jobs[q.ID]
 	s.mu.Unlock()
 	if j == nil || len(l.files) != 1 {
 		l.close()
-		s.answer(proto.Refuse(q.ID, proto.ReasonProtocol, "attach needs a demoted command and the descriptor of its log"))
+		s.answer(proto.Refuse(q.ID, shellproto.ReasonProtocol, "attach needs a demoted command and the descriptor of its log"))
 		return
 	}
 	if err := j.attach(l.files[0]); err != nil {
 		l.close()
-		s.answer(proto.Refuse(q.ID, proto.ReasonProtocol, err.Error()))
+		s.answer(proto.Refuse(q.ID, shellproto.ReasonProtocol, err.Error()))
 		return
 	}
-	s.answer(proto.Plain{Event: "attached", ID: q.ID})
+	s.answer(shellproto.Plain{Event: shellproto.EventAttached, ID: q.ID})
 }
 
 func (j *job) attach(f *os.File) error {
@@ -186,30 +187,30 @@ func (j *job) attach(f *os.File) error {
 }
 
 // outstanding lists the demoted commands that run.
-func (s *Server) outstanding(id string) proto.Outstanding {
+func (s *Server) outstanding(id string) shellproto.Outstanding {
 	now := s.env.Now()
-	out := proto.Outstanding{Event: "outstanding", ID: id, Commands: []proto.Running{}}
+	out := shellproto.Outstanding{Event: shellproto.EventOutstanding, ID: id, Commands: []shellproto.Running{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range s.jobs {
 		j.mu.Lock()
 		if j.demoted {
-			out.Commands = append(out.Commands, proto.Running{
+			out.Commands = append(out.Commands, shellproto.Running{
 				ID: j.id, Binary: j.program.Binary, Command: j.call.Command, StartedAtMS: j.started.UnixMilli(), RunningMS: now.Sub(j.started).Milliseconds(),
 			})
 		}
 		j.mu.Unlock()
 	}
-	slices.SortFunc(out.Commands, func(a, b proto.Running) int { return cmp.Compare(a.StartedAtMS, b.StartedAtMS) })
+	slices.SortFunc(out.Commands, func(a, b shellproto.Running) int { return cmp.Compare(a.StartedAtMS, b.StartedAtMS) })
 	return out
 }
 
-func (s *Server) kill(q request) {
+func (s *Server) kill(q shellproto.Request) {
 	s.mu.Lock()
 	j := s.jobs[q.Target]
 	s.mu.Unlock()
 	if j != nil {
 		j.kill()
 	}
-	s.answer(proto.Killed{Event: "killed", ID: q.ID, Target: q.Target, Found: j != nil})
+	s.answer(shellproto.Killed{Event: shellproto.EventKilled, ID: q.ID, Target: q.Target, Found: j != nil})
 }

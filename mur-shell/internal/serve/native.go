@@ -12,6 +12,7 @@ import (
 
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/shellproto"
 	"github.com/mur-capsules/mur/mur-shell/internal/call"
 	"github.com/mur-capsules/mur/mur-shell/internal/proto"
 	"github.com/mur-capsules/mur/mur-shell/internal/room"
@@ -20,20 +21,14 @@ import (
 // maxNative is how much a native tool may print on either stream (SHL-127).
 const maxNative = 8 << 20
 
-// nativeInput is what a native tool reads (SHL-121).
-type nativeInput struct {
-	Data    *string `json:"data"`
-	LogPath *string `json:"log_path"`
-}
-
 // native runs a native tool (SHL section 10).
-func (s *Server) native(ctx context.Context, q request) {
+func (s *Server) native(ctx context.Context, q shellproto.Request) {
 	limit, err := timeout(q.TimeoutSecs)
 	if err == nil && q.Input == nil {
 		err = errors.New("the input is missing")
 	}
 	if err != nil {
-		s.answer(proto.Refuse(q.ID, proto.ReasonInput, err.Error()))
+		s.answer(proto.Refuse(q.ID, shellproto.ReasonInput, err.Error()))
 		return
 	}
 	if reason, err := s.admit(); err != nil {
@@ -42,18 +37,18 @@ func (s *Server) native(ctx context.Context, q request) {
 	}
 	i := slices.IndexFunc(s.doc.Sandbox.Natives, func(n confine.NativeGrant) bool { return n.Tool == q.Name })
 	if i < 0 {
-		s.answer(proto.Refuse(q.ID, proto.ReasonNotAllowed, fmt.Sprintf("the session has no native tool %s", diag.Quote(q.Name))))
+		s.answer(proto.Refuse(q.ID, shellproto.ReasonNotAllowed, fmt.Sprintf("the session has no native tool %s", diag.Quote(q.Name))))
 		return
 	}
 	path := s.doc.Sandbox.Natives[i].Path
 	stdin, err := json.Marshal(q.Input)
 	if err != nil {
-		s.answer(proto.Refuse(q.ID, proto.ReasonInput, err.Error()))
+		s.answer(proto.Refuse(q.ID, shellproto.ReasonInput, err.Error()))
 		return
 	}
 	j := &job{id: q.ID, started: s.env.Now(), call: call.Call{Entry: q.Name, Args: []string{}}, program: call.Program{Path: path, Binary: path}}
 	if !s.register(j) {
-		s.answer(proto.Refuse(q.ID, proto.ReasonProtocol, fmt.Sprintf("a request %s is in progress", diag.Quote(q.ID))))
+		s.answer(proto.Refuse(q.ID, shellproto.ReasonProtocol, fmt.Sprintf("a request %s is in progress", diag.Quote(q.ID))))
 		return
 	}
 	defer s.forget(j)
@@ -105,7 +100,7 @@ func (w *bounded) full() bool {
 }
 
 // nativeResult reads a native tool's answer (SHL-122 to SHL-124, SHL-128, SHL-153).
-func nativeResult(name string, exitCode int, stdout, stderr string) proto.ToolResult {
+func nativeResult(name string, exitCode int, stdout, stderr string) shellproto.ToolResult {
 	status := "passed"
 	if exitCode != 0 {
 		status = "error"
@@ -113,7 +108,7 @@ func nativeResult(name string, exitCode int, stdout, stderr string) proto.ToolRe
 	text := strings.TrimSpace(stdout)
 	if text == "" {
 		summary := fmt.Sprintf("%s exited with code %d", name, exitCode)
-		r := proto.ToolResult{Status: status, Summary: &summary, Metadata: map[string]string{}}
+		r := shellproto.ToolResult{Status: status, Summary: &summary, Metadata: map[string]string{}}
 		if stderr != "" {
 			r.Data = &stderr
 		}
@@ -122,9 +117,9 @@ func nativeResult(name string, exitCode int, stdout, stderr string) proto.ToolRe
 	var members map[string]json.RawMessage
 	if !json.Valid([]byte(text)) {
 		summary := fmt.Sprintf("%s exited with code %d", name, exitCode)
-		return proto.ToolResult{Status: status, Summary: &summary, Data: &stdout, Metadata: map[string]string{}}
+		return shellproto.ToolResult{Status: status, Summary: &summary, Data: &stdout, Metadata: map[string]string{}}
 	}
-	r := proto.ToolResult{Status: "error", Metadata: map[string]string{}}
+	r := shellproto.ToolResult{Status: "error", Metadata: map[string]string{}}
 	if json.Unmarshal([]byte(text), &members) != nil || members == nil {
 		return r // JSON that is no object
 	}

@@ -3,7 +3,7 @@ package serve
 import (
 	"testing"
 
-	"github.com/mur-capsules/mur/mur-shell/internal/proto"
+	"github.com/mur-capsules/mur/lib/shellproto"
 )
 
 // SHL-122 to SHL-124, SHL-128, SHL-153, SHL-P27
@@ -38,7 +38,7 @@ func TestNativeResult(t *testing.T) {
 			t.Errorf("%s: %s %q", tc.name, r.Status, show(r.Data))
 		}
 	}
-	var r proto.ToolResult
+	var r shellproto.ToolResult
 	for _, m := range []string{`{"a":"b"}`, `[["a","b"]]`} {
 		r = nativeResult("t", 0, `{"status":"passed","truncated":true,"data_path":"p","summary":"s","metadata":`+m+`}`, "")
 		if r.Metadata["a"] != "b" || !*r.Truncated || *r.DataPath != "p" || *r.Summary != "s" {

@@ -18,6 +18,7 @@ import (
 	"github.com/mur-capsules/mur/lib/confine/memory"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/shellproto"
 	"github.com/mur-capsules/mur/mur-shell/internal/proto"
 	"github.com/mur-capsules/mur/mur-shell/internal/room"
 	"github.com/mur-capsules/mur/mur-shell/internal/terms"
@@ -29,15 +30,6 @@ const (
 	maxDemoted  = 32
 )
 
-// Facts are what only the launch knows (SHL-8).
-type Facts struct {
-	Scope *struct {
-		Version int               `json:"version"`
-		Paths   map[string]string `json:"paths"`
-	} `json:"scope"`
-	RuntimeEnv map[string]string `json:"runtime_env"`
-}
-
 // runtimeNames are the names runtime_env may hold.
 var runtimeNames = map[string]bool{
 	"MURMUR_SESSION_ID": true, "MURMUR_CAPSULE_NAME": true, "MURMUR_CAPSULE_VERSION": true, "MURMUR_CAPSULE_URL": true,
@@ -46,10 +38,10 @@ var runtimeNames = map[string]bool{
 }
 
 // ReadFacts reads the launch facts to their end.
-func ReadFacts(r io.Reader) (Facts, error) {
-	var f Facts
-	data, err := io.ReadAll(io.LimitReader(r, maxLine+1))
-	if err == nil && len(data) > maxLine {
+func ReadFacts(r io.Reader) (shellproto.Facts, error) {
+	var f shellproto.Facts
+	data, err := io.ReadAll(io.LimitReader(r, shellproto.MaxRequest+1))
+	if err == nil && len(data) > shellproto.MaxRequest {
 		err = errors.New("they are longer than 1 MiB")
 	}
 	if err == nil {
@@ -95,7 +87,7 @@ type Server struct {
 type Config struct {
 	ControlFD int
 	Document  *session.Document
-	Facts     Facts
+	Facts     shellproto.Facts
 	Env       cli.Env
 	Host      terms.Host
 }
@@ -124,8 +116,8 @@ func Serve(ctx context.Context, c Config) error {
 		}
 		s.notes()
 	}()
-	s.answer(proto.Ready{
-		Event: "ready", V: 1, Class: s.terms.Decision.Achieved.String(), Tier: string(s.terms.Decision.AppliedTier),
+	s.answer(shellproto.Ready{
+		Event: shellproto.EventReady, V: 1, Class: s.terms.Decision.Achieved.String(), Tier: string(s.terms.Decision.AppliedTier),
 		SessionID: c.Document.SessionID, PID: os.Getpid(), Version: cli.Version,
 	})
 	stop := context.AfterFunc(ctx, ch.close)
@@ -133,7 +125,7 @@ func Serve(ctx context.Context, c Config) error {
 	bye := s.loop(ctx)
 	s.end()
 	if s.orphan = bye == nil && ctx.Err() == nil; bye != nil {
-		s.answer(proto.Bye{Event: "bye", ID: *bye})
+		s.answer(shellproto.Plain{Event: shellproto.EventBye, ID: *bye})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,13 +170,13 @@ func (s *Server) loop(ctx context.Context) *string {
 		if err != nil {
 			return nil
 		}
-		var q request
+		var q shellproto.Request
 		if l.long || json.Unmarshal(l.text, &q) != nil || q.Op == "" {
 			l.close()
-			s.answer(proto.Refuse(q.ID, proto.ReasonProtocol, "the line is no request"))
+			s.answer(proto.Refuse(q.ID, shellproto.ReasonProtocol, "the line is no request"))
 			continue
 		}
-		if q.Op == "shutdown" {
+		if q.Op == shellproto.OpShutdown {
 			l.close()
 			return &q.ID
 		}
@@ -199,28 +191,10 @@ func (s *Server) notes() {
 	}
 }
 
-// request is a line of the client.
-type request struct {
-	Op          string       `json:"op"`
-	ID          string       `json:"id"`
-	Tool        string       `json:"tool"`
-	Data        *string      `json:"data"`
-	Args        *[]string    `json:"args"`
-	Env         [][2]string  `json:"env"`
-	Call        string       `json:"call"`
-	Mode        string       `json:"mode"`
-	TimeoutSecs *int64       `json:"timeout_secs"`
-	Name        string       `json:"name"`
-	Input       *nativeInput `json:"input"`
-	Target      string       `json:"target"`
-	Bytes       int64        `json:"bytes"`
-	Limit       int64        `json:"limit"`
-}
-
 // dispatch answers quick requests at once and others in a goroutine of their own.
-func (s *Server) dispatch(ctx context.Context, q request, l line) {
+func (s *Server) dispatch(ctx context.Context, q shellproto.Request, l line) {
 	switch q.Op {
-	case "exec", "native":
+	case shellproto.OpExec, shellproto.OpNative:
 		s.mu.Lock()
 		busy := s.requests == maxRequests
 		if !busy {
@@ -229,7 +203,7 @@ func (s *Server) dispatch(ctx context.Context, q request, l line) {
 		s.mu.Unlock()
 		if busy {
 			l.close()
-			s.answer(proto.Refuse(q.ID, proto.ReasonBusy, fmt.Sprintf("%d requests are in progress", maxRequests)))
+			s.answer(proto.Refuse(q.ID, shellproto.ReasonBusy, fmt.Sprintf("%d requests are in progress", maxRequests)))
 			return
 		}
 		s.wg.Go(func() {
@@ -239,25 +213,25 @@ func (s *Server) dispatch(ctx context.Context, q request, l line) {
 				s.mu.Unlock()
 			})
 			defer done()
-			if q.Op == "exec" {
+			if q.Op == shellproto.OpExec {
 				s.exec(ctx, q, l, done)
 			} else {
 				l.close()
 				s.native(ctx, q)
 			}
 		})
-	case "resolve":
+	case shellproto.OpResolve:
 		l.close()
 		s.resolve(q)
-	case "attach":
+	case shellproto.OpAttach:
 		s.attach(q, l)
-	case "outstanding":
+	case shellproto.OpOutstanding:
 		l.close()
 		s.answer(s.outstanding(q.ID))
-	case "kill":
+	case shellproto.OpKill:
 		l.close()
 		s.kill(q)
-	case "latch":
+	case shellproto.OpLatch:
 		l.close()
 		s.mu.Lock()
 		if s.oversize == nil {
@@ -266,7 +240,7 @@ func (s *Server) dispatch(ctx context.Context, q request, l line) {
 		s.mu.Unlock()
 	default:
 		l.close()
-		s.answer(proto.Refuse(q.ID, proto.ReasonProtocol, fmt.Sprintf("there is no request %s", diag.Quote(q.Op))))
+		s.answer(proto.Refuse(q.ID, shellproto.ReasonProtocol, fmt.Sprintf("there is no request %s", diag.Quote(q.Op))))
 	}
 }
 

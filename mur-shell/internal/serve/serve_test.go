@@ -30,6 +30,7 @@ import (
 	"github.com/mur-capsules/mur/lib/murtest"
 	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/session"
+	"github.com/mur-capsules/mur/lib/shellproto"
 	"github.com/mur-capsules/mur/mur-shell/internal/terms"
 )
 
@@ -400,7 +401,7 @@ func TestForeground(t *testing.T) {
 		out, errOut := spools(t)
 		c.raw([]byte("nonsense\n"), out, errOut)
 		expect(t, c.answer(""), map[string]any{"event": "refused", "reason": "protocol"})
-		c.raw([]byte(`{"op":"` + strings.Repeat("x", maxLine) + "\"}\n"))
+		c.raw([]byte(`{"op":"` + strings.Repeat("x", shellproto.MaxRequest) + "\"}\n"))
 		expect(t, c.answer(""), map[string]any{"event": "refused", "reason": "protocol"})
 		expect(t, c.run("sh", "echo on"), map[string]any{"stdout": "on\n"})
 	})
@@ -677,7 +678,7 @@ func TestFacts(t *testing.T) {
 	if err != nil || f.Scope.Paths["pids"] != "/x" || f.RuntimeEnv["MURMUR_CAPSULE_URL"] != "u" {
 		t.Errorf("%+v, %v", f, err)
 	}
-	for _, text := range []string{"", "[]", `{"runtime_env":{"LD_PRELOAD":"x"}}`, `{"x":"` + strings.Repeat("x", maxLine) + `"}`} {
+	for _, text := range []string{"", "[]", `{"runtime_env":{"LD_PRELOAD":"x"}}`, `{"x":"` + strings.Repeat("x", shellproto.MaxRequest) + `"}`} {
 		if _, err := ReadFacts(strings.NewReader(text)); err == nil {
 			t.Errorf("%.40q was read", text)
 		}

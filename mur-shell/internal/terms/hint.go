@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mur-capsules/mur/lib/confine/readonly"
+	"github.com/mur-capsules/mur/lib/shellproto"
 	"github.com/mur-capsules/mur/lib/toolschema"
 	"github.com/mur-capsules/mur/mur-shell/internal/call"
-	"github.com/mur-capsules/mur/mur-shell/internal/proto"
 	"github.com/mur-capsules/mur/mur-shell/internal/recipe"
 	"github.com/mur-capsules/mur/mur-shell/internal/room"
 )
@@ -45,7 +45,7 @@ func (t *Terms) WithRecipe(c call.Call) call.Call {
 
 // Protects asks the analyser of read_only paths about a call; data is the input it
 // came with, nil for none (CON-241, SHL-27, SHL-136).
-func (t *Terms) Protects(c call.Call, data *string) *proto.Protected {
+func (t *Terms) Protects(c call.Call, data *string) *shellproto.Protected {
 	checker := readonly.New(t.Plan.Folders.Work, t.Policy.ReadOnly, realPath)
 	if checker.Idle() {
 		return nil
@@ -68,7 +68,7 @@ func (t *Terms) Protects(c call.Call, data *string) *proto.Protected {
 	if hit == nil {
 		return nil
 	}
-	return &proto.Protected{Path: hit.Path, Entry: hit.Entry, Via: hit.Via}
+	return &shellproto.Protected{Path: hit.Path, Entry: hit.Entry, Via: hit.Via}
 }
 
 // ExecHint says why a program that lies in a folder commands may write can not be
