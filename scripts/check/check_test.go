@@ -35,3 +35,35 @@ func TestDefinedIDs(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestRowBreaches(t *testing.T) {
+	const table = "id\tfile\ntier\nCON-1\tcontainment.md\nCON-P1\tcontainment.md\nCON-P2\tcontainment.md\nSHL-P3\tshell.md\n"
+	for _, tc := range []struct {
+		name   string
+		readme string
+		named  []string
+		want   []string // parts of the breaches
+	}{
+		{"all named", "", []string{"CON-P1", "CON-P2", "SHL-P3"}, nil},
+		{"one missing", "", []string{"CON-P1", "SHL-P3"}, []string{"CON-P2: no test"}},
+		{"excused", "| `CON-P2` | a half | the rest waits |\n", []string{"CON-P1", "SHL-P3"}, nil},
+		{"excused for nothing", "| `CON-P2` | a half | |\n", []string{"CON-P1", "SHL-P3"}, []string{"CON-P2 stands there without"}},
+		{"mentioned only", "CON-P2 is written of\n", []string{"CON-P1", "SHL-P3"}, []string{"CON-P2: no test"}},
+		{"unknown", "| `CON-P9` | a | b |\n", []string{"CON-P1", "CON-P2", "SHL-P3"}, []string{"CON-P9 is no row"}},
+	} {
+		named := map[string]bool{}
+		for _, id := range tc.named {
+			named[id] = true
+		}
+		got := rowBreaches(table, tc.readme, named)
+		if len(got) != len(tc.want) {
+			t.Errorf("%s: %q", tc.name, got)
+			continue
+		}
+		for i, w := range tc.want {
+			if !strings.Contains(got[i], w) {
+				t.Errorf("%s: %q lacks %q", tc.name, got[i], w)
+			}
+		}
+	}
+}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/mur-capsules/mur/lib/diag"
@@ -45,7 +47,7 @@ func checkIDs(root string) ([]string, error) {
 			}
 		}
 		return out
-	})
+	}, "*.go")
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +86,63 @@ func definedIDs(text string) []string {
 	return out
 }
 
+// notWhole is a row of the table in docs/spec/README.md: which row, what is tried,
+// and what is not and why.
+var notWhole = regexp.MustCompile("(?m)^\\| `([A-Z]{3}-P\\d+)` \\|([^|\n]*)\\|([^|\n]*)\\|$")
+
+// checkRows reports probe and acceptance rows, "CON-P1" and the like, that no Go file
+// or testscript names and the table of rows that are not tried whole leaves out.
+func checkRows(root string) ([]string, error) {
+	table, err := os.ReadFile(filepath.Join(root, "docs/spec/ids.tsv"))
+	if err != nil {
+		return nil, err
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "docs/spec/README.md"))
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]bool{}
+	_, err = eachLine(root, func(where, line string) []string {
+		if !strings.HasPrefix(where, "scripts/check/") { // it names rows to try itself
+			for _, m := range idPattern.FindAllStringSubmatch(line, -1) {
+				named[m[1]] = true
+			}
+		}
+		return nil
+	}, "*.go", "*.txtar")
+	if err != nil {
+		return nil, err
+	}
+	return rowBreaches(string(table), string(readme), named), nil
+}
+
+func rowBreaches(table, readme string, named map[string]bool) []string {
+	var out []string
+	rows, excused := map[string]bool{}, map[string]bool{}
+	for _, m := range notWhole.FindAllStringSubmatch(readme, -1) {
+		excused[m[1]] = true
+		if strings.TrimSpace(m[2]) == "" || strings.TrimSpace(m[3]) == "" {
+			out = append(out, fmt.Sprintf("docs/spec/README.md: %s stands there without what is tried or why not more", m[1]))
+		}
+	}
+	for line := range strings.Lines(table) {
+		id, _, _ := strings.Cut(line, "\t")
+		if !strings.Contains(id, "-P") {
+			continue
+		}
+		rows[id] = true
+		if !named[id] && !excused[id] {
+			out = append(out, fmt.Sprintf("%s: no test or attempt names it, nor the table of docs/spec/README.md", id))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(excused)) {
+		if !rows[id] {
+			out = append(out, fmt.Sprintf("docs/spec/README.md: %s is no row of docs/spec", id))
+		}
+	}
+	return out
+}
+
 // checkCodes reports diagnostic codes written in Go files that lib/diag does
 // not know.
 func checkCodes(root string) ([]string, error) {
@@ -94,12 +153,13 @@ func checkCodes(root string) ([]string, error) {
 			}
 		}
 		return out
-	})
+	}, "*.go")
 }
 
-// eachLine calls f with every line of every Go file git knows.
-func eachLine(root string, f func(where, line string) []string) ([]string, error) {
-	cmd := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "*.go")
+// eachLine calls f with every line of every file git knows whose name is like one of
+// the patterns.
+func eachLine(root string, f func(where, line string) []string, patterns ...string) ([]string, error) {
+	cmd := exec.Command("git", append([]string{"ls-files", "--cached", "--others", "--exclude-standard"}, patterns...)...)
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {

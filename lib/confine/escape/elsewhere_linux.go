@@ -19,6 +19,7 @@ func Elsewhere() map[string]Place {
 		"CON-P96":  {"mur-shell/internal/probe/toolchains_test.go", "TestToolchains"},
 		"CON-P116": {app + "run_test.go", "TestWorkFolderOutgrowsItsLimit"},
 		"CON-P123": {session, "TestStagedRuntimeThatWent"},
+		"CON-P124": {"mur-shell/internal/probe/broken_test.go", "TestBrokenSteps"},
 		"CON-P125": {app + "lacking_test.go", "TestHostsThatLackAPiece"},
 		"CON-P126": {serve, "TestAnotherHostOrFolder"},
 		"CON-P127": {app + "lacking_test.go", "TestHostsThatLackAPiece"},
@@ -29,15 +30,4 @@ func Elsewhere() map[string]Place {
 		out[id] = Place{session, "TestFoldersOfASession"}
 	}
 	return out
-}
-
-// Untried are the rows, or parts of rows, that nothing tries, with the reason.
-func Untried() map[string]string {
-	return map[string]string{
-		"CON-P72":  "in part: that no question leaves is seen in the answers and in the proxy, which holds no resolver's address; the host's resolver is not watched, since listening there needs a resolver of the test's own",
-		"CON-P77":  "in part: whether the kernel itself would allow a datagram ICMP socket depends on a setting of the namespace, which refuses it as well",
-		"CON-P119": "in part: mur-shell is killed here; that mur-launch passes on its own death is a test of mur-launch",
-		"CON-P124": "in part: steps are made to fail by taking the mechanism away (user namespaces, /proc, a required bind); a step that fails only by injection, such as capset, is not",
-		"CON-P139": "in part: a machine has one kind of cgroup hierarchy, and the tests try that one",
-	}
 }
