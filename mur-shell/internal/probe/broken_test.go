@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -24,8 +26,10 @@ import (
 // executes shall lack, as "number argument value", argument -1 standing for any.
 const lacking = "MUR_TEST_LACKING"
 
-// lack never returns: it installs the filter and executes its arguments.
-func lack() {
+func init() { roles[lacking] = lack }
+
+// lack installs the filter and executes its arguments; it returns when it can not.
+func lack() int {
 	var nr, value uint32
 	var argument int
 	_, err := fmt.Sscan(os.Getenv(lacking), &nr, &argument, &value)
@@ -47,7 +51,7 @@ func lack() {
 		err = syscall.Exec(os.Args[1], os.Args[1:], os.Environ())
 	}
 	fmt.Fprintln(os.Stderr, "lack:", err)
-	os.Exit(99)
+	return 99
 }
 
 // Where the kernel does not do one of the steps of CON section 10, mur-shell runs no

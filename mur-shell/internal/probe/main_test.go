@@ -34,12 +34,14 @@ var programs = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
+// roles are what this program is instead of a test, re-executed with a variable set.
+var roles = map[string]func() int{}
+
 func TestMain(m *testing.M) {
-	if os.Getenv(lacking) != "" {
-		lack()
-	}
-	if os.Getenv(watching) != "" {
-		os.Exit(beWatched())
+	for name, be := range roles {
+		if os.Getenv(name) != "" {
+			os.Exit(be())
+		}
 	}
 	status := m.Run()
 	if dir, _ := programs(); dir != "" {

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -25,6 +27,8 @@ import (
 // watching says to this program, re-executed in namespaces of its own, to be the
 // machine whose resolver is watched.
 const watching = "MUR_TEST_RESOLVER"
+
+func init() { roles[watching] = beWatched }
 
 // The names of the test: one is listed and leads to the machine itself.
 const (
