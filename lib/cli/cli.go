@@ -154,10 +154,32 @@ func prepare(app *ucli.App, env Env) {
 		for _, c := range cmds {
 			c.OnUsageError = usage
 			c.HideHelpCommand = true
+			sayDefaults(c.Flags)
 			each(c.Subcommands)
 		}
 	}
+	sayDefaults(app.Flags)
 	each(app.Commands)
+}
+
+// sayDefaults makes the help of flags silent about a default that tells nothing:
+// what is off unless asked for says so by being a flag, and a number nobody gave is
+// no zero.
+func sayDefaults(flags []ucli.Flag) {
+	for _, f := range flags {
+		switch f := f.(type) {
+		case *ucli.BoolFlag:
+			f.DisableDefaultText = !f.Value
+		case *ucli.IntFlag:
+			if f.Value == 0 && f.DefaultText == "" {
+				f.DefaultText = "none"
+			}
+		case *ucli.Int64Flag:
+			if f.Value == 0 && f.DefaultText == "" {
+				f.DefaultText = "none"
+			}
+		}
+	}
 }
 
 func usage(_ *ucli.Context, err error, _ bool) error {

@@ -110,6 +110,36 @@ func TestFlagsMayFollowArguments(t *testing.T) {
 	}
 }
 
+// The help of a command names the defaults that tell something, and no other, for
+// the flags of the program and of each command beneath it. DIA-212
+func TestHelpSaysDefaultsThatTell(t *testing.T) {
+	flags := func() []ucli.Flag {
+		return []ucli.Flag{
+			JSONFlag(), &ucli.BoolFlag{Name: "colour", Usage: "in colour", Value: true}, &ucli.StringFlag{Name: "file", Usage: "a `FILE`", Value: "x.yaml"},
+			&ucli.IntFlag{Name: "seconds", Usage: "so many `SECONDS`"}, &ucli.Int64Flag{Name: "tokens", Usage: "so many `TOKENS`"}, &ucli.IntFlag{Name: "lines", Usage: "so many `LINES`", Value: 10}, &ucli.IntFlag{Name: "last", Usage: "so `MANY`", DefaultText: "all"},
+		}
+	}
+	for _, args := range [][]string{{"--help"}, {"do", "--help"}, {"do", "it", "--help"}} {
+		var out, errOut bytes.Buffer
+		app := &ucli.App{Name: "mur-test", Flags: flags(), Commands: []*ucli.Command{{
+			Name: "do", Flags: flags(), Subcommands: []*ucli.Command{{Name: "it", Flags: flags()}},
+		}}}
+		if status := Run(context.Background(), Env{Stdout: &out, Stderr: &errOut, Args: args}, app); status != 0 {
+			t.Fatalf("%q: status %d: %s", args, status, errOut.Bytes())
+		}
+		var said []string
+		for line := range strings.Lines(out.String()) {
+			if _, rest, ok := strings.Cut(line, "(default: "); ok {
+				said = append(said, strings.Fields(line)[0]+" "+strings.TrimSuffix(strings.TrimSpace(rest), ")"))
+			}
+		}
+		want := []string{"--colour true", `--file "x.yaml"`, "--seconds none", "--tokens none", "--lines 10", "--last all"}
+		if !slices.Equal(said, want) || !strings.Contains(out.String(), "--json") {
+			t.Errorf("%q: the defaults are %q, want %q, in\n%s", args, said, want, out.Bytes())
+		}
+	}
+}
+
 func TestVersion(t *testing.T) {
 	status, stdout, _ := run(t, nil, "--version")
 	if status != 0 || !strings.HasPrefix(stdout, "mur-test "+Version+" (") {

@@ -35,8 +35,8 @@ Examples:
 		Flags: []ucli.Flag{
 			&ucli.StringFlag{Name: "manifest", Usage: "the project's manifest `FILE` (default: ./murmur.yaml if it exists)"},
 			&ucli.BoolFlag{Name: "strict", Usage: "an unknown key in the manifest is a failure"},
-			&ucli.BoolFlag{Name: "fix", Usage: "put right what is safe to: modes, leftovers of killed sessions and writers; never what a user wrote", DisableDefaultText: true},
-			&ucli.BoolFlag{Name: "escape", Usage: "run the suite of escape probes in a throw-away folder; exit status 3 when a boundary did not hold, 4 when a limit did not", DisableDefaultText: true},
+			&ucli.BoolFlag{Name: "fix", Usage: "put right what is safe to: modes, leftovers of killed sessions and writers; never what a user wrote"},
+			&ucli.BoolFlag{Name: "escape", Usage: "run the suite of escape probes in a throw-away folder; exit status 3 when a boundary did not hold, 4 when a limit did not"},
 			&ucli.StringFlag{Name: "containment", Aliases: []string{"class"}, Usage: "with --escape: one `CLASS`, advisory, scoped or sealed (default: each that this host reaches)"},
 			&ucli.StringFlag{Name: "result", Usage: "with --escape: write the findings as JSON to `FILE`, if the class was reached"},
 			cli.JSONFlag(),

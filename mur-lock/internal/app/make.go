@@ -95,7 +95,7 @@ func publishCommand(env cli.Env) *ucli.Command {
 		Flags: []ucli.Flag{
 			&ucli.StringFlag{Name: "registry", Usage: "local, oci://<registry>/<path>/<scope>, or a source of config.yaml", Value: "local"},
 			scopeFlag(),
-			&ucli.StringFlag{Name: "platform", Usage: "the platform of a native program (default: this host's)", DefaultText: " "},
+			&ucli.StringFlag{Name: "platform", Usage: "the platform of a native program", DefaultText: "this host's"},
 			cli.JSONFlag(),
 		},
 		Action: func(c *ucli.Context) error {

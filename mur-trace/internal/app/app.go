@@ -43,7 +43,7 @@ func placeFlags() []ucli.Flag {
 }
 
 func plainFlag() ucli.Flag {
-	return &ucli.BoolFlag{Name: "plain", Usage: "no colour and no lines, on a terminal too", DisableDefaultText: true}
+	return &ucli.BoolFlag{Name: "plain", Usage: "no colour and no lines, on a terminal too"}
 }
 
 func finder(env cli.Env, c *ucli.Context) (*source.Finder, error) {

@@ -21,7 +21,7 @@ func diffCommand(env cli.Env) *ucli.Command {
 		Description: "mur-trace diff                   the newest session against the one before it\n" +
 			"mur-trace diff 4f2a 91bc --json",
 		Flags: append(placeFlags(), cli.JSONFlag(), plainFlag(),
-			&ucli.BoolFlag{Name: "eval", Usage: "compare what scoring hooks said of them", DisableDefaultText: true}),
+			&ucli.BoolFlag{Name: "eval", Usage: "compare what scoring hooks said of them"}),
 		Action: func(c *ucli.Context) error {
 			if c.NArg() != 0 && c.NArg() != 2 {
 				return diag.Errorf("E-TRC-002", "two sessions are compared, and %d are named", c.NArg()).

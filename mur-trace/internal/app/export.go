@@ -19,7 +19,7 @@ func exportCommand(env cli.Env) *ucli.Command {
 			"mur-trace export --otel @1 > spans.json\n" +
 			"mur-trace export --otel @1 --endpoint http://127.0.0.1:4318",
 		Flags: append(placeFlags(),
-			&ucli.BoolFlag{Name: "otel", Usage: "the form: OTLP spans with GenAI attribute names", DisableDefaultText: true},
+			&ucli.BoolFlag{Name: "otel", Usage: "the form: OTLP spans with GenAI attribute names"},
 			&ucli.StringFlag{Name: "endpoint", Usage: "send them over OTLP/HTTP to the collector at this `url`"}),
 		Action: func(c *ucli.Context) error {
 			if !c.Bool("otel") {

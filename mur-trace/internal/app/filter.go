@@ -26,9 +26,9 @@ func filterCommand(env cli.Env) *ucli.Command {
 			"mur-trace filter --slurp 'map(.input_tokens // 0) | add'\n" +
 			"mur-launch ... && mur-trace filter - . < trace.jsonl",
 		Flags: append(placeFlags(),
-			&ucli.BoolFlag{Name: "e", Aliases: []string{"exit-status"}, Usage: "exit 1 when no result was true", DisableDefaultText: true},
-			&ucli.BoolFlag{Name: "r", Aliases: []string{"raw-output"}, Usage: "print strings without quotes", DisableDefaultText: true},
-			&ucli.BoolFlag{Name: "slurp", Aliases: []string{"s"}, Usage: "give the expression one array of all events", DisableDefaultText: true},
+			&ucli.BoolFlag{Name: "e", Aliases: []string{"exit-status"}, Usage: "exit 1 when no result was true"},
+			&ucli.BoolFlag{Name: "r", Aliases: []string{"raw-output"}, Usage: "print strings without quotes"},
+			&ucli.BoolFlag{Name: "slurp", Aliases: []string{"s"}, Usage: "give the expression one array of all events"},
 			&ucli.StringFlag{Name: "type", Usage: "only events of these types, separated by commas"},
 			&ucli.StringFlag{Name: "task", Usage: "only events of the task with this id, or ending so"},
 			&ucli.Int64Flag{Name: "turn", Usage: "only events of this turn", DefaultText: "any"},

@@ -20,12 +20,12 @@ func showCommand(env cli.Env) *ucli.Command {
 			"mur-trace show @2 --json       the one before it, for programs\n" +
 			"mur-trace show 4f2a            the session whose id ends so",
 		Flags: append(placeFlags(), cli.JSONFlag(), plainFlag(),
-			&ucli.BoolFlag{Name: "strict", Usage: "refuse malformed lines and a session that did not end", DisableDefaultText: true},
+			&ucli.BoolFlag{Name: "strict", Usage: "refuse malformed lines and a session that did not end"},
 			&ucli.StringFlag{Name: "body", Usage: "write one stored body: system, tools, response, message:`<i>`, or a hash"},
 			&ucli.Int64Flag{Name: "turn", Usage: "the turn --body means", DefaultText: "any"},
 			&ucli.StringFlag{Name: "task", Usage: "the task --turn means, when several have that turn"},
-			&ucli.BoolFlag{Name: "eval", Usage: "what scoring hooks said of it", DisableDefaultText: true},
-			&ucli.BoolFlag{Name: "tree", Usage: "the sessions it delegated to, and theirs", DisableDefaultText: true}),
+			&ucli.BoolFlag{Name: "eval", Usage: "what scoring hooks said of it"},
+			&ucli.BoolFlag{Name: "tree", Usage: "the sessions it delegated to, and theirs"}),
 		Action: func(c *ucli.Context) error { return runShow(env, c) },
 	}
 }

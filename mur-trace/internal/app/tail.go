@@ -28,8 +28,8 @@ func tailCommand(env cli.Env) *ucli.Command {
 			"mur-trace tail -f --json | mur-trace filter - --type tool_call .tool_name",
 		Flags: append(placeFlags(), cli.JSONFlag(), plainFlag(),
 			&ucli.IntFlag{Name: "n", Usage: "how many `lines`", Value: 10},
-			&ucli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on with each new line", DisableDefaultText: true},
-			&ucli.BoolFlag{Name: "keep", Usage: "follow on after the session has ended", DisableDefaultText: true},
+			&ucli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on with each new line"},
+			&ucli.BoolFlag{Name: "keep", Usage: "follow on after the session has ended"},
 		),
 		Action: func(c *ucli.Context) error { return runTail(env, c) },
 	}
@@ -74,7 +74,7 @@ func stepsCommand(env cli.Env) *ucli.Command {
 		Usage:     "print the tree of tasks, turns and what they did",
 		ArgsUsage: "[address]",
 		Flags: append(placeFlags(), plainFlag(),
-			&ucli.BoolFlag{Name: "verbose", Usage: "add the first string of each call's input", DisableDefaultText: true}),
+			&ucli.BoolFlag{Name: "verbose", Usage: "add the first string of each call's input"}),
 		Action: func(c *ucli.Context) error {
 			t, err := oneTrace(env, c)
 			if err != nil {

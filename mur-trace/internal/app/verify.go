@@ -31,8 +31,8 @@ func verifyCommand(env cli.Env) *ucli.Command {
 			"mur-trace verify ./evidence/ses_.../ --public-key host.pub --blobs --json",
 		Flags: append(placeFlags(), cli.JSONFlag(), plainFlag(),
 			&ucli.StringFlag{Name: "public-key", Usage: "the `file` with the sealing host's public key (default: this host's)"},
-			&ucli.BoolFlag{Name: "blobs", Usage: "check the stored bodies too", DisableDefaultText: true},
-			&ucli.BoolFlag{Name: "invariants", Usage: "check what the trace's writers promise of it", DisableDefaultText: true},
+			&ucli.BoolFlag{Name: "blobs", Usage: "check the stored bodies too"},
+			&ucli.BoolFlag{Name: "invariants", Usage: "check what the trace's writers promise of it"},
 		),
 		Action: func(c *ucli.Context) error { return runVerify(env, c) },
 	}
