@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/opencontainers/cgroups"
 	"golang.org/x/sys/unix"
 
 	"github.com/mur-capsules/mur/lib/confine"
@@ -65,6 +66,9 @@ func TestLayout(t *testing.T) {
 		t.Errorf("links %v", links)
 	}
 }
+
+// boxID is the id of a test's box.
+func boxID() string { return fmt.Sprintf("mur-test-%d", os.Getpid()) }
 
 type session struct {
 	work string
@@ -120,7 +124,7 @@ func sealed(t testing.TB) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{ID: fmt.Sprintf("mur-test-%d", os.Getpid()), Mounts: mounts, Links: links, State: dirs["state"], NetNS: fmt.Sprintf("/proc/%d/ns/net", h.PID()), Work: dirs["work"]}
+	c := Config{ID: boxID(), Mounts: mounts, Links: links, State: dirs["state"], NetNS: fmt.Sprintf("/proc/%d/ns/net", h.PID()), Work: dirs["work"]}
 	set := worker.Setup{LandlockABI: reading.Landlock.ABI, User: &worker.User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, Nested: true}
 	if os.Getuid() != 0 {
 		c.UserNS = fmt.Sprintf("/proc/%d/ns/user", h.PID())
@@ -194,6 +198,41 @@ func (s *session) sh(t testing.TB, line string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// A session's groups are its scope's alone: what the library would make beside them
+// nobody would remove after a kill. CON-140, CON-190
+func TestTheLibraryMakesNoGroup(t *testing.T) {
+	if cgroups.IsCgroup2UnifiedMode() {
+		t.Skip("on cgroup v2 the library puts a container into a group of its own")
+	}
+	sealed(t)
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := map[string]bool{}
+	for line := range strings.Lines(string(mounts)) {
+		left, right, _ := strings.Cut(line, " - ")
+		for group := range strings.Lines(string(own)) {
+			if strings.HasPrefix(right, "cgroup") {
+				parts := strings.SplitN(strings.TrimSpace(group), ":", 3)
+				dirs[filepath.Join(strings.Fields(left)[4], parts[2])] = true
+			}
+		}
+	}
+	for dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, boxID())); err == nil {
+			t.Errorf("the library made %s", filepath.Join(dir, boxID()))
+		}
+	}
+	if len(dirs) == 0 {
+		t.Skip("no cgroup hierarchy is mounted")
+	}
 }
 
 // CON-139, CON-142, CON-143, CON-150 to CON-153, CON-159, CON-161, CON-163, CON-164
