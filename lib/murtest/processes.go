@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Naptime is a number of seconds to sleep that no other process of this machine has
@@ -33,4 +34,22 @@ func Processes(t testing.TB, word string) []string {
 		}
 	}
 	return found
+}
+
+// Within reports whether ok became true within a limit of a specification, looking
+// every 10 ms. A busy machine takes the processor from those that are looked at and
+// from the test alike, so that of any wait between two looks, whole seconds included,
+// no more than 50 ms count.
+func Within(limit time.Duration, ok func() bool) bool {
+	for spent := time.Duration(0); ; {
+		began := time.Now()
+		if ok() {
+			return true
+		}
+		if spent >= limit {
+			return false
+		}
+		time.Sleep(10 * time.Millisecond)
+		spent += min(time.Since(began), 50*time.Millisecond)
+	}
 }

@@ -221,14 +221,21 @@ func there(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// gone waits until nothing of a session is left: 10 s, or as long as is said.
 func gone(ts *testscript.TestScript, _ bool, args []string) {
-	var found []string
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if found, _ = traces(args[0]); len(found) == 0 {
-			return
-		}
+	limit := 10 * time.Second
+	if len(args) > 1 {
+		var err error
+		limit, err = time.ParseDuration(args[1])
+		ts.Check(err)
 	}
-	ts.Fatalf("of session %s is left:\n%s", args[0], strings.Join(found, "\n"))
+	var found []string
+	if !murtest.Within(limit, func() bool {
+		found, _ = traces(args[0])
+		return len(found) == 0
+	}) {
+		ts.Fatalf("after %s is left of session %s:\n%s", limit, args[0], strings.Join(found, "\n"))
+	}
 }
 
 func killShell(ts *testscript.TestScript, _ bool, args []string) {

@@ -192,8 +192,10 @@ func TestKilledLeavesNothing(t *testing.T) {
 		}
 		pid := strconv.Itoa(cmd.Process.Pid)
 		_ = cmd.Process.Kill()
+		if !murtest.Within(2*time.Second, func() bool { return len(murtest.Processes(t, nap)) == 0 && len(children(pid)) == 0 }) {
+			t.Errorf("after 2 s are left %v %v", murtest.Processes(t, nap), children(pid))
+		}
 		_ = cmd.Wait()
-		eventually(t, 5*time.Second, "no process is left", func() bool { return len(murtest.Processes(t, nap)) == 0 && len(children(pid)) == 0 })
 		eventually(t, 5*time.Second, "no group is left", func() bool { return len(groups(t, pid)) == 0 })
 		mounts, err := os.ReadFile("/proc/self/mountinfo")
 		if err != nil || strings.Contains(string(mounts), p.base) {

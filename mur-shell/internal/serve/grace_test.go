@@ -154,8 +154,10 @@ func TestDemotedCommandsOfAKilledServer(t *testing.T) {
 		}
 		eventually(t, "they run", func() bool { return len(murtest.Processes(t, "sleep\x00"+nap)) >= 4 })
 		_ = cmd.Process.Kill()
+		if !murtest.Within(2*time.Second, func() bool { return len(murtest.Processes(t, nap)) == 0 }) {
+			t.Errorf("after 2 s are left %v", murtest.Processes(t, nap))
+		}
 		_ = cmd.Wait()
-		eventually(t, "all gone", func() bool { return len(murtest.Processes(t, nap)) == 0 })
 	})
 }
 

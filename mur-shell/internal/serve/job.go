@@ -30,7 +30,7 @@ type job struct {
 
 	mu       sync.Mutex
 	x        *room.Running
-	killed   bool // before it ran
+	kills    int // how often it was killed before it ran
 	demoted  bool
 	log      *proto.Spool
 	attached chan struct{} // closed when log is there
@@ -39,17 +39,20 @@ type job struct {
 func (j *job) run(x *room.Running) {
 	j.mu.Lock()
 	j.x = x
-	killed := j.killed
+	kills := j.kills
 	j.mu.Unlock()
-	if killed {
+	for range kills {
 		x.Kill(syscall.SIGTERM)
 	}
 }
 
+// kill ends the command with the grace of SHL-85; a second time, at once.
 func (j *job) kill() {
 	j.mu.Lock()
 	x := j.x
-	j.killed = true
+	if x == nil {
+		j.kills++
+	}
 	j.mu.Unlock()
 	if x != nil {
 		x.Kill(syscall.SIGTERM)

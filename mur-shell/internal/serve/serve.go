@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/confine/cgroup"
@@ -123,8 +124,9 @@ func Serve(ctx context.Context, c Config) error {
 	stop := context.AfterFunc(ctx, ch.close)
 	defer stop()
 	bye := s.loop(ctx)
+	s.orphan = bye == nil && ctx.Err() == nil
 	s.end()
-	if s.orphan = bye == nil && ctx.Err() == nil; bye != nil {
+	if bye != nil {
 		s.answer(shellproto.Plain{Event: shellproto.EventBye, ID: *bye})
 	}
 	s.mu.Lock()
@@ -254,7 +256,13 @@ func (s *Server) answer(v any) {
 	_ = s.ch.send(text)
 }
 
-// end ends every command, with the grace of SHL-85, and waits for them.
+// orphanGrace is how long commands have to end by themselves when the client has
+// died: what is left of the two seconds by which all must be gone (SHL-90, CON-P119)
+// is for what does not.
+const orphanGrace = 500 * time.Millisecond
+
+// end ends every command, with the grace of SHL-85 or the shorter one of a client
+// that died, and waits for them.
 func (s *Server) end() {
 	s.mu.Lock()
 	s.closing = true
@@ -264,8 +272,15 @@ func (s *Server) end() {
 		jobs = append(jobs, j)
 	}
 	s.mu.Unlock()
-	for _, j := range jobs {
-		j.kill()
+	kill := func() {
+		for _, j := range jobs {
+			j.kill()
+		}
+	}
+	kill()
+	if s.orphan {
+		force := time.AfterFunc(orphanGrace, kill)
+		defer force.Stop()
 	}
 	s.wg.Wait()
 }
