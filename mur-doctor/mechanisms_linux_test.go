@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -46,77 +43,11 @@ func (r report) find(name string) row {
 	return row{}
 }
 
-// ordinary is the uid of a user without any rights.
-const ordinary = 54321
-
-// users are those the test can be.
-func users() []int {
-	if os.Geteuid() == 0 {
-		return []int{0, ordinary}
-	}
-	return []int{os.Geteuid()}
-}
-
-// stand is a project and a home for each user, in a directory everybody reaches,
-// with mur-stage beside.
-func stand(t *testing.T) (dir string) {
-	dir, err := os.MkdirTemp("", "mur-doctor-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	for _, name := range []string{"mur-stage", "mur-shell"} {
-		copyFile(t, murtest.Command(t, name), filepath.Join(dir, name))
-	}
-	for _, uid := range users() {
-		project := filepath.Join(dir, fmt.Sprint(uid))
-		err := write(project, map[string]string{"murmur.yaml": script + "capabilities: {shell: {allow: [cat]}}\n", "capsule.wasm": "core"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(project, uid, uid); err != nil && os.Geteuid() == 0 {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// doctor runs mur-doctor as a user on a host that lacks something.
-func doctor(t *testing.T, dir string, uid int, take string) report {
-	t.Helper()
-	cmd := exec.Command("/proc/self/exe", "--json")
-	cmd.Dir = filepath.Join(dir, fmt.Sprint(uid))
-	cmd.Env = []string{takeEnv + "=" + take, fmt.Sprintf("%s=%d", uidEnv, uid), "HOME=" + cmd.Dir, "PATH=" + dir + ":/usr/bin:/bin"}
-	if take == "cgroup" && os.Geteuid() != 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{
-			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}},
-			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
-		}
-	}
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	err := cmd.Run()
-	var r report
-	if jerr := json.Unmarshal(out.Bytes(), &r); jerr != nil {
-		t.Fatalf("%v, %v: %s%s", err, jerr, out.Bytes(), errOut.Bytes())
-	}
-	if err != nil {
-		// What the host lacks is predicted, so it does not change the status. DIA-36
-		t.Errorf("%v: %s", err, out.Bytes())
-	}
-	return r
-}
-
 // With a mechanism taken away mur-doctor names it and its cure, for root and for
 // an ordinary user. CON-4, CON-20, DIA-36, DIA-195, DIA-208
 func TestMechanismsTakenAway(t *testing.T) {
-	dir := stand(t)
-	host := probe.Host()
+	dir := stand(t, murtest.Command)
+	here := probe.Host()
 	for _, uid := range users() {
 		for _, tc := range []struct {
 			take string
@@ -148,10 +79,10 @@ func TestMechanismsTakenAway(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s as %d", tc.take, uid), func(t *testing.T) {
 				t.Parallel()
-				if why := missingHere(host, tc.take); why != "" {
+				if why := missingHere(here, tc.take); why != "" {
 					t.Skip(why)
 				}
-				r := doctor(t, dir, uid, tc.take)
+				r := host{dir, uid, tc.take}.doctor(t, "commands")
 				for _, w := range tc.want {
 					got := r.find(w.Name)
 					if got.Status != "warning" || got.Code != w.Code || !strings.Contains(got.Message, w.Message) || !strings.Contains(got.Remedy, w.Remedy) {
@@ -164,6 +95,58 @@ func TestMechanismsTakenAway(t *testing.T) {
 			})
 		}
 	}
+}
+
+// outcomes are what becomes of each project on a host that lacks something and
+// nothing else: the code of a refusal or the class of a session that ran, for root
+// and, where it is another, after a slash for an ordinary user.
+var outcomes = map[string]map[string]string{
+	"":         {"plain": "scoped", "commands": "scoped", "scoped": "scoped", "sealed": "sealed", "script": "E-CAP-006"},
+	"userns":   {"plain": "advisory/scoped", "commands": "E-CAP-005", "scoped": "E-CAP-003/E-CAP-005", "sealed": "E-CAP-003"},
+	"landlock": {"plain": "advisory", "commands": "advisory", "scoped": "E-CAP-003", "sealed": "E-CAP-003"},
+	"seccomp":  {"plain": "advisory", "commands": "advisory", "scoped": "E-CAP-003", "sealed": "E-CAP-003"},
+	"pivot":    {"plain": "scoped", "commands": "scoped", "scoped": "scoped", "sealed": "E-CAP-003"},
+	"cgroup":   {"plain": "scoped", "commands": "E-RUN-012", "scoped": "E-RUN-012", "sealed": "E-RUN-012", "script": "E-CAP-006"},
+	"openat2":  {"plain": "scoped", "commands": "scoped", "scoped": "scoped", "sealed": "sealed"},
+	"files":    {"plain": "scoped", "commands": "scoped", "scoped": "scoped", "sealed": "sealed"},
+}
+
+// What mur-doctor says of a project is what becomes of it, staged and launched for
+// real on the same host without the same mechanism: the same code in the same words,
+// or a session in the class mur-doctor has named. DIA-11, DIA-36, DIA-208, SES-271
+func TestPredictionsWithMechanismsTakenAway(t *testing.T) {
+	dir := stand(t, murtest.Command)
+	here := probe.Host()
+	for _, uid := range users() {
+		whole := host{dir, uid, ""}.doctor(t, "plain")
+		for take, becomes := range outcomes {
+			for project, want := range becomes {
+				t.Run(fmt.Sprintf("%s %s as %d", take, project, uid), func(t *testing.T) {
+					t.Parallel()
+					if why := missingHere(here, take); why != "" {
+						t.Skip(why)
+					}
+					got, words := host{dir, uid, take}.compare(t, project)
+					if whole.Host.Ceiling == "sealed" && got != wanted(want, project, uid, whole) {
+						t.Errorf("it becomes %s %s, want %s", got, words, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// wanted is the outcome for a user of this host, who may be given no cgroup whatever
+// is taken away: then a session with commands ends where it would begin.
+func wanted(outcome, project string, uid int, whole report) string {
+	root, other, differ := strings.Cut(outcome, "/")
+	if uid != 0 && differ {
+		root = other
+	}
+	if project != "plain" && !strings.HasPrefix(root, "E-") && whole.find("cgroup").Status != "ok" {
+		return "E-RUN-012"
+	}
+	return root
 }
 
 // missingHere says why taking something away would prove nothing: the host has it
@@ -187,10 +170,10 @@ func missingHere(r confine.Reading, take string) string {
 // With nothing taken away the report is what the probe and the kernel say, for
 // every user. DIA-195, CON-4
 func TestWholeHost(t *testing.T) {
-	dir := stand(t)
+	dir := stand(t, murtest.Command)
 	for _, uid := range users() {
 		t.Run(fmt.Sprint(uid), func(t *testing.T) {
-			r := doctor(t, dir, uid, "")
+			r := host{dir, uid, ""}.doctor(t, "commands")
 			if uid == os.Geteuid() {
 				if want := probe.Host(); r.Host.Probe.Landlock != want.Landlock || r.Host.Probe.MountNS != want.MountNS || r.Host.Probe.NetNS != want.NetNS || r.Host.Probe.BootID != want.BootID {
 					t.Errorf("the probe is %+v, want %+v", r.Host.Probe, want)
@@ -235,30 +218,18 @@ func TestWithoutCgo(t *testing.T) {
 		t.Skip("it builds another mur-doctor")
 	}
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", ".", "../mur-stage")
+	build := exec.Command("go", "build", "-o", bin+"/", ".", "../mur-stage", "../mur-launch", "../mur-shell")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	dir := t.TempDir()
-	if err := write(dir, map[string]string{"murmur.yaml": script, "capsule.wasm": "\x00asm\x0d\x00\x01\x00"}); err != nil {
-		t.Fatal(err)
+	h := host{stand(t, func(_ testing.TB, name string) string { return filepath.Join(bin, name) }), os.Geteuid(), ""}
+	for project, want := range map[string]string{"plain": "advisory", "commands": "E-CAP-005", "scoped": "E-CAP-003", "sealed": "E-CAP-003", "component": "E-RUN-105"} {
+		if got, words := h.compare(t, project); got != want {
+			t.Errorf("%s becomes %s %s, want %s", project, got, words, want)
+		}
 	}
-	on := func(name string, args ...string) *exec.Cmd {
-		cmd := exec.Command(filepath.Join(bin, name), args...)
-		cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "PATH=/nowhere"}
-		return cmd
-	}
-	said, err := on("mur-stage").CombinedOutput()
-	refusal := firstCode.FindSubmatch(said)
-	if err == nil || refusal == nil || string(refusal[1]) != "E-RUN-105" {
-		t.Fatalf("mur-stage: %v: %s", err, said)
-	}
-	out, err := on("mur-doctor", "--json").Output()
-	var r report
-	if err != nil || json.Unmarshal(out, &r) != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	r := h.doctor(t, "component")
 	for _, w := range []row{
 		{Name: "engine.component", Code: "E-RUN-105", Message: "components can not run", Remedy: "build mur with cgo"},
 		{Name: "mount-namespace", Code: "E-CAP-003", Message: "probe-unavailable", Remedy: "build mur with cgo"},
@@ -269,9 +240,6 @@ func TestWithoutCgo(t *testing.T) {
 		if got.Status != "warning" || got.Code != w.Code || !strings.Contains(got.Message, w.Message) || got.Remedy != w.Remedy {
 			t.Errorf("%s is %+v, want %+v", w.Name, got, w)
 		}
-	}
-	if got := r.find("staging"); got.Status != "warning" || got.Code != "E-RUN-105" || got.Message != string(refusal[2]) {
-		t.Errorf("mur-stage says %s, predicted is %+v", said, got)
 	}
 	if got := r.find("engine.core"); got.Status != "ok" {
 		t.Errorf("core modules still run: %+v", got)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -11,37 +12,29 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
-
-	"github.com/mur-capsules/mur/lib/cli"
-	"github.com/mur-capsules/mur/mur-doctor/internal/app"
 )
 
-// The test program plays a host that lacks something, and then mur-doctor on it:
-// takeEnv names what is taken away, uidEnv who it runs as, doctorEnv that all of
-// it is done.
+// The test program plays a host that lacks something and becomes a program on it,
+// the words after its own name: takeEnv names what is taken away, uidEnv who it runs
+// as.
 const (
-	takeEnv   = "MUR_DOCTOR_TEST_TAKE"
-	uidEnv    = "MUR_DOCTOR_TEST_UID"
-	doctorEnv = "MUR_DOCTOR_TEST_RUN"
+	takeEnv = "MUR_DOCTOR_TEST_TAKE"
+	uidEnv  = "MUR_DOCTOR_TEST_UID"
 )
 
 // play is called before the tests are.
 func play() {
-	if os.Getenv(doctorEnv) != "" {
-		os.Unsetenv(doctorEnv)
-		cli.Main(app.Run)
-	}
 	take, asked := os.LookupEnv(takeEnv)
 	if !asked {
 		return
 	}
-	if err := become(take); err != nil {
+	if err := become(take, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "without:", err)
 		os.Exit(99)
 	}
 }
 
-func become(take string) error {
+func become(take string, argv []string) error {
 	runtime.LockOSThread() // what follows is about one thread, and exec keeps that one
 	switch take {
 	case "cgroup":
@@ -70,13 +63,10 @@ func become(take string) error {
 			return fmt.Errorf("seccomp: %w", err)
 		}
 	}
-	env := []string{doctorEnv + "=1"}
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, takeEnv+"=") && !strings.HasPrefix(kv, uidEnv+"=") {
-			env = append(env, kv)
-		}
-	}
-	return unix.Exec("/proc/self/exe", append([]string{"mur-doctor"}, os.Args[1:]...), env)
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.HasPrefix(kv, takeEnv+"=") || strings.HasPrefix(kv, uidEnv+"=")
+	})
+	return unix.Exec(argv[0], argv, env)
 }
 
 // cgroupsReadOnly makes every cgroup file system read-only in a mount namespace
