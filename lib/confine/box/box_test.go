@@ -26,7 +26,6 @@ import (
 
 func TestMain(m *testing.M) {
 	Init()
-	holder.Main()
 	os.Exit(m.Run())
 }
 

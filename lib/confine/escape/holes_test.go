@@ -31,7 +31,6 @@ import (
 // The test binary is holder, worker and, with a first argument one, the probe
 // program inside.
 func TestMain(m *testing.M) {
-	holder.Main()
 	if len(os.Args) > 1 && os.Args[1] == "one" {
 		os.Exit(attempt.Main(os.Args[:1], os.Args[1:], os.Stdout))
 	}
@@ -58,7 +57,7 @@ func newCell(t *testing.T) *cell {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	c := &cell{base: base, work: filepath.Join(base, "work"), outside: filepath.Join(base, "outside"), program: filepath.Join(base, "probe"), ns: worker.Namespaces{User: os.Getuid() != 0, Private: true, PID: true, CgroupFD: -1}}
+	c := &cell{base: base, work: filepath.Join(base, "work"), outside: filepath.Join(base, "outside"), program: filepath.Join(base, "probe"), ns: worker.Namespaces{User: os.Getuid() != 0, Private: true, PID: true}}
 	for _, d := range []string{base, c.work, c.outside} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -264,7 +263,7 @@ func TestHoleOfDatagrams(t *testing.T) {
 	for _, s := range sockets.DNS {
 		defer s.Close()
 	}
-	w, _, err := h.Worker(context.Background(), nil, c.setup, nil)
+	w, _, err := h.Worker(context.Background(), c.setup, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func tryPing(t *testing.T) {
 	for _, s := range sockets.DNS {
 		defer s.Close()
 	}
-	w, _, err := h.Worker(t.Context(), nil, c.setup, nil)
+	w, _, err := h.Worker(t.Context(), c.setup, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

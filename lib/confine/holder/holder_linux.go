@@ -1,241 +1,41 @@
 //go:build linux && cgo
 
-// Package holder keeps a session's network namespace (CON-204). The holder is
-// the importing program re-executed under the name mur-holder: before its Go
-// runtime starts it has entered a network namespace of its own, owned by a user
-// namespace unless it is root. It opens the egress sockets there, hands them out,
-// starts the scoped workers, which share the namespace, and ends when its client
+// Package holder keeps a session's network namespace (CON-204). The holder is a
+// process of the importing program that has not started its Go runtime: the program
+// re-executed under the name mur-holder, or, for "mur-shell run", forked before the
+// runtime starts. It enters a network namespace of its own, owned by a user
+// namespace unless it is root, opens the egress sockets there, hands them out,
+// forks the scoped workers, which share the namespace, and ends when its client
 // goes. It holds no policy and sees no command.
 package holder
 
+/*
+#include "holder.h"
+*/
+import "C"
+
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
+	"unsafe"
 
 	"github.com/mur-capsules/mur/lib/confine/egress"
+	_ "github.com/mur-capsules/mur/lib/confine/netns" // the C of the holder calls it
 	"github.com/mur-capsules/mur/lib/confine/packet"
 	"github.com/mur-capsules/mur/lib/confine/worker"
 )
 
-// control is the descriptor of the holder's socket.
-const control = 3
-
-// request and reply are the messages between client and holder.
-type request struct {
-	Ports   []int `json:"ports,omitempty"`   // open: the ports to listen on
-	Worker  bool  `json:"worker,omitempty"`  // start a worker; descriptors: its socket, then its cgroup if Cgroup
-	Private bool  `json:"private,omitempty"` // the worker's own mount, IPC and UTS namespaces
-	PID     bool  `json:"pid,omitempty"`     // its own PID namespace
-	Cgroup  bool  `json:"cgroup,omitempty"`
-	// Groups are cgroup directories to empty and remove when the client has died.
-	Groups []string `json:"groups,omitempty"`
-}
-
-type reply struct {
-	IPv6  bool   `json:"ipv6,omitempty"`
-	PID   int    `json:"pid,omitempty"`
-	Error string `json:"error,omitempty"`
-}
-
-// Main runs the holder if this process is one, and then never returns. A program
-// that starts holders calls it first thing in main.
-func Main() {
-	if os.Args[0] != worker.HolderName {
-		return
-	}
-	conn, err := packet.From(control)
-	if err != nil || unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil {
-		os.Exit(126)
-	}
-	groups := serve(conn)
-	workers.ends.Wait()
-	clear(groups)
-	os.Exit(0)
-}
-
-// serve answers requests until the client has gone, and returns the groups it
-// left.
-func serve(conn *packet.Conn) (groups []string) {
-	buf := make([]byte, 4096)
-	for {
-		n, fds, err := conn.Receive(buf)
-		if err != nil {
-			return groups
-		}
-		r, out, left, err := answer(buf[:n], fds)
-		groups = append(groups, left...)
-		if err != nil {
-			r.Error = err.Error()
-		}
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
-		send(conn, r, out)
-	}
-}
-
-// answer does what one request asks; the files go with the reply.
-func answer(msg []byte, fds []int) (r reply, out []*os.File, groups []string, err error) {
-	var q request
-	if err := json.Unmarshal(msg, &q); err != nil {
-		return r, nil, nil, err
-	}
-	switch {
-	case q.Worker:
-		r.PID, err = startWorker(q, fds)
-		return r, nil, nil, err
-	case len(q.Groups) > 0:
-		return r, nil, q.Groups, nil
-	}
-	o, err := egress.Open(q.Ports)
-	r.IPv6 = o.IPv6
-	return r, o.Files, nil, err
-}
-
-// clearTime is how long the processes of a dead client may take to end.
-const clearTime = 5 * time.Second
-
-// clear removes groups with the leaves below them, and kills what is in them: only
-// when its client was killed does a holder live to do so.
-func clear(groups []string) {
-	for end := time.Now().Add(clearTime); len(groups) > 0 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		groups = slices.DeleteFunc(groups, func(dir string) bool {
-			entries, err := os.ReadDir(dir)
-			if err != nil {
-				return errors.Is(err, os.ErrNotExist)
-			}
-			for _, e := range entries {
-				if e.IsDir() {
-					killGroup(filepath.Join(dir, e.Name()))
-					_ = os.Remove(filepath.Join(dir, e.Name()))
-				}
-			}
-			return os.Remove(dir) == nil
-		})
-	}
-}
-
-func killGroup(dir string) {
-	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(string(text)) {
-		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && pid != os.Getpid() {
-			_ = unix.Kill(pid, unix.SIGKILL)
-		}
-	}
-}
-
-func send(conn *packet.Conn, r reply, files []*os.File) {
-	text, err := json.Marshal(r)
-	if err != nil {
-		os.Exit(126)
-	}
-	fds := make([]int, len(files))
-	for i, f := range files {
-		fds[i] = int(f.Fd())
-	}
-	if conn.Send(text, fds...) != nil {
-		os.Exit(0)
-	}
-	for _, f := range files {
-		_ = f.Close()
-	}
-}
-
-func startWorker(q request, fds []int) (int, error) {
-	if want := 1 + map[bool]int{true: 1}[q.Cgroup]; len(fds) != want {
-		return 0, fmt.Errorf("%d descriptors for a worker, want %d", len(fds), want)
-	}
-	dup, err := unix.FcntlInt(uintptr(fds[0]), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		return 0, err
-	}
-	theirs := os.NewFile(uintptr(dup), "worker")
-	defer theirs.Close()
-	ns := worker.Namespaces{Private: q.Private, PID: q.PID, CgroupFD: -1}
-	if q.Cgroup {
-		ns.CgroupFD = fds[1]
-	}
-	proc, err := worker.Spawn(theirs, ns)
-	if err != nil {
-		return 0, err
-	}
-	workers.add(proc.Pid)
-	workers.ends.Go(func() { // it ends with its client's socket
-		_, _ = proc.Wait()
-		workers.remove(proc.Pid)
-		if !q.PID {
-			workers.endOrphans()
-		}
-	})
-	return proc.Pid, nil
-}
-
-// workers are the living ones.
-var workers = living{pids: map[int]bool{}}
-
-type living struct {
-	mu   sync.Mutex
-	pids map[int]bool
-	ends sync.WaitGroup
-}
-
-func (l *living) add(pid int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pids[pid] = true
-}
-
-func (l *living) remove(pid int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.pids, pid)
-}
+// Name is the argv[0] under which the program becomes a holder, before main.
+const Name = "mur-holder"
 
 // orphanTime is how long processes of a dead worker may take to end.
 const orphanTime = 2 * time.Second
-
-// endOrphans ends what a worker without a PID namespace left when it died itself,
-// perhaps by its own command's hand: the holder is the subreaper of all of it, and
-// out of reach of its signals.
-func (l *living) endOrphans() {
-	for end := time.Now().Add(orphanTime); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		found := false
-		files, _ := filepath.Glob("/proc/self/task/[0-9]*/children")
-		for _, f := range files {
-			text, _ := os.ReadFile(f)
-			for _, word := range strings.Fields(string(text)) {
-				pid, err := strconv.Atoi(word)
-				l.mu.Lock()
-				worker := l.pids[pid]
-				l.mu.Unlock()
-				if err != nil || worker {
-					continue
-				}
-				found = true
-				_ = unix.Kill(pid, unix.SIGKILL)
-				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
-			}
-		}
-		if !found {
-			return
-		}
-	}
-}
 
 // Holder is the client's side.
 type Holder struct {
@@ -246,23 +46,18 @@ type Holder struct {
 }
 
 // Start starts a holder with an empty environment and opens the egress sockets
-// of the ports in its namespace. The error of the namespaces is a
+// of the ports, at most 16, in its namespace. The error of the namespaces is a
 // *worker.StepError. When ctx ends before Start returns, the holder ends.
 func Start(ctx context.Context, ports []int) (*Holder, egress.Sockets, error) {
-	conn, theirs, err := packet.Pair()
+	h, err := takeAhead()
+	if h == nil && err == nil {
+		h, err = spawn()
+	}
 	if err != nil {
 		return nil, egress.Sockets{}, err
 	}
-	defer theirs.Close()
-	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{worker.HolderName}, Env: []string{}, ExtraFiles: []*os.File{theirs}, Stderr: os.Stderr}
-	if err := cmd.Start(); err != nil {
-		conn.Close()
-		return nil, egress.Sockets{}, fmt.Errorf("start holder: %w", err)
-	}
-	theirs.Close() // or the holder's death would not be seen
-	h := &Holder{conn: conn, proc: cmd.Process}
-	stop := conn.Expire(ctx)
-	r, files, err := h.ask(request{Ports: ports})
+	stop := h.conn.Expire(ctx)
+	s, err := h.open(ports)
 	if err == nil && !stop() {
 		err = ctx.Err()
 	}
@@ -270,88 +65,164 @@ func Start(ctx context.Context, ports []int) (*Holder, egress.Sockets, error) {
 		h.Stop()
 		return nil, egress.Sockets{}, err
 	}
-	s, err := egress.From(files, len(ports), r.IPv6)
-	if err != nil {
-		h.Stop()
-		return nil, egress.Sockets{}, err
-	}
 	return h, s, nil
 }
 
-// ask sends one request and waits for its reply.
-func (h *Holder) ask(q request, fds ...int) (reply, []*os.File, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	text, err := json.Marshal(q)
+// spawn re-executes this program as a holder.
+func spawn() (*Holder, error) {
+	conn, theirs, err := packet.Pair()
 	if err != nil {
-		return reply{}, nil, err
+		return nil, err
 	}
-	var r reply
-	buf := make([]byte, 4096)
-	if err := h.conn.Send(text, fds...); err != nil && !errors.Is(err, packet.ErrGone) {
-		return r, nil, err
+	defer theirs.Close() // or the holder's death would not be seen
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{Name}, Env: []string{}, ExtraFiles: []*os.File{theirs}}
+	if err := cmd.Start(); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("start holder: %w", err)
 	}
-	// A holder that could not enter its namespaces said so and ended.
-	n, got, err := h.conn.Receive(buf)
-	if err != nil {
-		return r, nil, err
-	}
-	if failure, ok := worker.Failure(buf[:n]); ok {
-		return r, nil, failure
-	}
-	files := make([]*os.File, len(got))
-	for i, fd := range got {
-		files[i] = os.NewFile(uintptr(fd), "socket")
-	}
-	if err := json.Unmarshal(buf[:n], &r); err != nil {
-		return r, files, err
-	}
-	if r.Error != "" {
-		return r, files, errors.New(r.Error)
-	}
-	return r, files, nil
+	return &Holder{conn: conn, proc: cmd.Process}, nil
 }
 
+// ahead guards the holder that was begun before this program's Go runtime.
+var ahead sync.Mutex
+
+// takeAhead takes the holder that was begun ahead, once; nil: there is none.
+func takeAhead() (*Holder, error) {
+	ahead.Lock()
+	defer ahead.Unlock()
+	if C.mur_hold_ahead.pid <= 0 {
+		return nil, nil
+	}
+	proc, err := os.FindProcess(int(C.mur_hold_ahead.pid))
+	if err != nil {
+		return nil, fmt.Errorf("holder begun ahead: %w", err)
+	}
+	C.mur_hold_ahead.pid = 0
+	conn, err := packet.From(int(C.mur_hold_ahead.fd))
+	if err != nil {
+		_ = proc.Kill()
+		_, _ = proc.Wait()
+		return nil, err
+	}
+	return &Holder{conn: conn, proc: proc}, nil
+}
+
+// Settle ends a holder that was begun ahead and not asked for, and waits for it. A
+// program whose end must leave no process calls it before.
+func Settle() {
+	if h, err := takeAhead(); err == nil && h != nil {
+		h.Stop()
+	}
+}
+
+// steps names the steps of holder.h.
+var steps = map[C.uint32_t]string{
+	C.MUR_HOLD_USERNS: "unshare user namespace", C.MUR_HOLD_SETGROUPS: "deny setgroups", C.MUR_HOLD_UIDMAP: "write uid_map",
+	C.MUR_HOLD_GIDMAP: "write gid_map", C.MUR_HOLD_NETNS: "unshare network namespace", C.MUR_HOLD_SUBREAPER: "become subreaper",
+	C.MUR_HOLD_LO_UP: "bring lo up", C.MUR_HOLD_ROUTE: "add local route", C.MUR_HOLD_LISTEN: "listen on port", C.MUR_HOLD_DNS: "open DNS socket",
+	C.MUR_HOLD_FORK: "fork", C.MUR_HOLD_PACKET: "read request",
+}
+
+// open opens the sockets of the ports.
+func (h *Holder) open(ports []int) (egress.Sockets, error) {
+	q := C.struct_mur_hold{kind: C.MUR_HOLD_OPEN, count: C.uint32_t(len(ports))}
+	if len(ports) > len(q.ports) {
+		return egress.Sockets{}, fmt.Errorf("%d ports to listen on, at most %d", len(ports), len(q.ports))
+	}
+	for i, p := range ports {
+		q.ports[i] = C.uint16_t(p)
+	}
+	r, fds, err := h.ask(&q)
+	if err != nil {
+		return egress.Sockets{}, err
+	}
+	files := make([]*os.File, len(fds))
+	for i, fd := range fds {
+		files[i] = os.NewFile(uintptr(fd), "socket")
+	}
+	return egress.From(files, len(ports), r.value != 0)
+}
+
+// ask sends one request and waits for its answer. A step that failed is a
+// *worker.StepError.
+func (h *Holder) ask(q *C.struct_mur_hold, fds ...int) (C.struct_mur_held, []int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var r C.struct_mur_held
+	// A holder that could not enter its namespaces said so and ended.
+	if err := h.conn.Send(bytesOf(q), fds...); err != nil && !errors.Is(err, packet.ErrGone) {
+		return r, nil, err
+	}
+	n, got, err := h.conn.Receive(bytesOf(&r))
+	switch {
+	case err != nil:
+		return r, nil, err
+	case n != int(unsafe.Sizeof(r)):
+		return r, nil, fmt.Errorf("the holder answered %d bytes", n)
+	case r.step == C.MUR_HOLD_LISTEN:
+		return r, nil, &worker.StepError{Step: fmt.Sprintf("%s %d", steps[r.step], r.value), Errno: syscall.Errno(r.err)}
+	case r.step != C.MUR_HOLD_DONE:
+		return r, nil, &worker.StepError{Step: steps[r.step], Errno: syscall.Errno(r.err)}
+	}
+	return r, got, nil
+}
+
+func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
+
 // Worker starts a scoped worker in the holder's network namespace and sets it up.
-// cgroup is an open v2 cgroup directory to start it in, or nil. started, if not
-// nil, is called with its process id while it sets itself up, which may take as
-// long. Closing the worker ends it.
-func (h *Holder) Worker(ctx context.Context, cgroup *os.File, s worker.Setup, started func(pid int)) (*worker.Worker, int, error) {
+// started, if not nil, is called with its process id while it sets itself up, which
+// may take as long. Closing the worker ends it.
+func (h *Holder) Worker(ctx context.Context, s worker.Setup, started func(pid int)) (*worker.Worker, int, error) {
 	conn, theirs, err := packet.Pair()
 	if err != nil {
 		return nil, 0, err
 	}
 	defer theirs.Close()
-	fds := []int{int(theirs.Fd())}
-	if cgroup != nil {
-		fds = append(fds, int(cgroup.Fd()))
+	q := C.struct_mur_hold{kind: C.MUR_HOLD_WORKER}
+	if s.PrivateMounts {
+		q.flags |= C.MUR_HOLD_PRIVATE
+	}
+	if s.PrivateProc {
+		q.flags |= C.MUR_HOLD_PID
 	}
 	h.mu.Lock()
 	h.orphans = h.orphans || !s.PrivateProc
 	h.mu.Unlock()
-	r, _, err := h.ask(request{Worker: true, Private: s.PrivateMounts, PID: s.PrivateProc, Cgroup: cgroup != nil}, fds...)
+	r, _, err := h.ask(&q, int(theirs.Fd()))
 	if err != nil {
-		conn.Close()
+		_ = conn.Close()
 		return nil, 0, fmt.Errorf("start worker: %w", err)
 	}
 	theirs.Close()
+	pid := int(r.value)
 	var wg sync.WaitGroup
 	if started != nil {
-		wg.Go(func() { started(r.PID) })
+		wg.Go(func() { started(pid) })
 	}
 	w, err := worker.Attach(ctx, conn, s)
 	wg.Wait()
 	if err != nil {
 		return nil, 0, err
 	}
-	return w, r.PID, nil
+	return w, pid, nil
 }
 
-// Bequeath names a scope's directories, to be emptied and removed by the holder
-// should its client die without having done so.
+// Bequeath names a scope's directories, at most 16, to be emptied and removed by
+// the holder should its client die without having done so.
 func (h *Holder) Bequeath(groups []string) error {
-	_, _, err := h.ask(request{Groups: groups})
-	return err
+	for _, g := range groups {
+		q := C.struct_mur_hold{kind: C.MUR_HOLD_GROUP}
+		if len(g) >= len(q.path) {
+			return fmt.Errorf("the path of a group is too long: %s", g)
+		}
+		for i := range len(g) {
+			q.path[i] = C.char(g[i])
+		}
+		if _, _, err := h.ask(&q); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PID is the holder's process id.

@@ -5,6 +5,7 @@ package holder
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -20,15 +22,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mur-capsules/mur/lib/confine/egress"
+	"github.com/mur-capsules/mur/lib/confine/packet"
 	"github.com/mur-capsules/mur/lib/confine/worker"
+	"github.com/mur-capsules/mur/lib/murtest"
 	"github.com/mur-capsules/mur/lib/policy"
 )
 
 func TestMain(m *testing.M) {
-	Main()
-	if len(os.Args) > 1 && os.Args[1] == "client" {
-		client(os.Args[2:])
-		return
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "client":
+			client(os.Args[2:])
+			return
+		case "run":
+			begun()
+			return
+		}
 	}
 	os.Exit(m.Run())
 }
@@ -75,10 +84,55 @@ func client(args []string) {
 	}
 }
 
+// begun is what "mur-shell run" is to the holder: it was begun before main. It says
+// who the holder is and whether it knows the secret of the environment.
+func begun() {
+	h, sockets, err := Start(context.Background(), []int{80})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer h.Stop()
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", h.PID()))
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", h.PID()))
+	fmt.Printf("%s%s listeners=%d known=%v\n", name, bytes.TrimRight(line, "\x00"), len(sockets.Listeners), knows(h.PID(), os.Getenv("HOLDER_SECRET")))
+}
+
+// knows looks for a text in all memory of a process.
+func knows(pid int, text string) bool {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		fmt.Println(err)
+		return true
+	}
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		fmt.Println(err)
+		return true
+	}
+	defer mem.Close()
+	read := 0
+	for line := range strings.Lines(string(maps)) {
+		var from, to int64
+		if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil || strings.Contains(line, "[v") {
+			continue // what the kernel maps
+		}
+		part := make([]byte, to-from)
+		n, _ := mem.ReadAt(part, from)
+		read += n
+		if bytes.Contains(part[:n], []byte(text)) {
+			return true
+		}
+	}
+	return read < 1<<16 // that would be no look
+}
+
 // session is a holder, its proxy, and a worker with no other confinement.
 type session struct {
-	work     string
+	h        *Holder
+	work     *os.File
 	w        *worker.Worker
+	pid      int // of the worker
 	mu       sync.Mutex
 	refusals []egress.Refusal
 }
@@ -97,24 +151,29 @@ func newSession(t *testing.T, allow ...string) *session {
 		t.Fatalf("no network namespace on this host: %v", err)
 	}
 	t.Cleanup(h.Stop)
-	s := &session{work: t.TempDir()}
+	dir, err := os.OpenFile(t.TempDir(), unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dir.Close() })
+	s := &session{h: h, work: dir}
 	proxy := egress.Serve(sockets, rules, func(r egress.Refusal) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.refusals = append(s.refusals, r)
 	})
 	t.Cleanup(proxy.Close)
-	dir, err := os.OpenFile(s.work, unix.O_PATH|unix.O_DIRECTORY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
-	s.w, _, err = h.Worker(ctx, nil, worker.Setup{Trees: []worker.Tree{{Path: s.work, Dir: dir}}}, nil)
+	s.w, s.pid, err = h.Worker(ctx, s.setup(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.w.Close() })
 	return s
+}
+
+// setup is that of a worker with no other confinement.
+func (s *session) setup() worker.Setup {
+	return worker.Setup{Trees: []worker.Tree{{Path: s.work.Name(), Dir: s.work}}}
 }
 
 func (s *session) run(t *testing.T, args ...string) string {
@@ -234,10 +293,67 @@ func TestHolderEndsWithItsClient(t *testing.T) {
 // SHL-1
 func TestInternalFormRefusesByHand(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{worker.HolderName}
+	cmd.Args = []string{Name}
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "internal form") {
 		t.Errorf("%v, %q", err, out)
 	}
+}
+
+// A holder that is begun before main listens as any other does, and forgot what it
+// was forked with. CON-119, CON-124, CON-P36
+func TestBegunAhead(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe")
+	secret := "secret-" + murtest.Naptime()
+	cmd.Args = []string{"/somewhere/mur-shell", "run"}
+	cmd.Env = append(os.Environ(), "HOLDER_SECRET="+secret)
+	out, err := cmd.CombinedOutput()
+	want := regexp.MustCompile(`^mur-holder\nmur-holder listeners=[12] known=false\n$`)
+	if err != nil || !want.Match(out) {
+		t.Errorf("%v, %q", err, out)
+	}
+	cmd = exec.Command("/proc/self/exe")
+	cmd.Args, cmd.Env = []string{"other", "run"}, append(os.Environ(), "HOLDER_SECRET=")
+	if out, _ := cmd.CombinedOutput(); !strings.HasSuffix(string(out), "known=true\n") {
+		t.Errorf("the look finds nothing: %q", out)
+	}
+}
+
+// What a worker without a PID namespace leaves when it is killed ends with it, and
+// the holder goes on. CON-133, SHL-85
+func TestOrphansOfADeadWorker(t *testing.T) {
+	s := newSession(t)
+	nap := murtest.Naptime()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	done := make(chan error, 1)
+	go func() {
+		text := fmt.Sprintf("setsid sleep %[1]s & setsid sleep %[1]s & exec sleep %[1]s", nap)
+		_, err := s.w.Exec(context.Background(), worker.Command{
+			Program: "/bin/sh", Argv: []string{"sh", "-c", text}, Env: []string{"PATH=/usr/bin:/bin"}, Stdin: null, Stdout: null, Stderr: null,
+		})
+		done <- err
+	}()
+	living := func(n int) func() bool { return func() bool { return len(murtest.Processes(t, nap)) == n } }
+	if !murtest.Within(10*time.Second, living(3)) {
+		t.Fatalf("the command did not start: %q", murtest.Processes(t, nap))
+	}
+	if err := unix.Kill(s.pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !errors.Is(err, packet.ErrGone) {
+		t.Errorf("the worker died and Exec says %v", err)
+	}
+	if !murtest.Within(5*time.Second, living(0)) {
+		t.Fatalf("left: %q", murtest.Processes(t, nap))
+	}
+	w, _, err := s.h.Worker(t.Context(), s.setup(), nil)
+	if err != nil {
+		t.Fatalf("after that the holder starts no worker: %v", err)
+	}
+	_ = w.Close()
 }
 
 func BenchmarkStart(b *testing.B) {

@@ -11,8 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 
 struct mur_child mur_probe_ahead;
 
@@ -29,6 +34,11 @@ static void probe_all(int out) {
 	struct mur_child children[MUR_PROBES];
 	int n = sizeof probes / sizeof probes[0];
 	const char *tmp = getenv("TMPDIR");
+	// What else this program was begun with is not for the probes to keep open.
+	if (out != 3 && dup2(out, 3) == 3)
+		out = 3;
+	if (out == 3)
+		syscall(SYS_close_range, 4, ~0U, 0);
 	char base[4096];
 	if (getuid() != 0)
 		n--; // there is nothing to map for anybody but root

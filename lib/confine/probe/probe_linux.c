@@ -2,20 +2,18 @@
 // nothing that takes a lock: system calls, and string work on their own stack.
 #define _GNU_SOURCE
 #include "probe.h"
+#include "../netns/netns.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
-#include <linux/rtnetlink.h>
 #include <linux/seccomp.h>
-#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -134,53 +132,13 @@ static void probe_mount(struct mur_result *r, const char *base) {
 	TRY(MUR_STEP_DETACH, umount2("/old", MNT_DETACH));
 }
 
-// Adds "local default dev lo" of one address family.
-static int route_local(int family) {
-	struct {
-		struct nlmsghdr h;
-		struct rtmsg m;
-		struct rtattr a;
-		int oif;
-	} req = {
-		.h = {.nlmsg_len = sizeof req, .nlmsg_type = RTM_NEWROUTE, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE},
-		.m = {.rtm_family = family, .rtm_table = RT_TABLE_LOCAL, .rtm_protocol = RTPROT_STATIC, .rtm_scope = RT_SCOPE_HOST, .rtm_type = RTN_LOCAL},
-		.a = {.rta_len = RTA_LENGTH(sizeof(int)), .rta_type = RTA_OIF},
-		.oif = 1, // lo is the first interface of every network namespace
-	};
-	struct {
-		struct nlmsghdr h;
-		struct nlmsgerr e;
-		char rest[64];
-	} ack;
-	int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	if (s < 0)
-		return -1;
-	if (send(s, &req, sizeof req, 0) < 0 || recv(s, &ack, sizeof ack, 0) < (ssize_t)sizeof ack.h) {
-		close(s);
-		return -1;
-	}
-	close(s);
-	if (ack.h.nlmsg_type == NLMSG_ERROR && ack.e.error != 0) {
-		errno = -ack.e.error;
-		return -1;
-	}
-	return 0;
-}
-
 static void probe_net(struct mur_result *r) {
 	enter(r, CLONE_NEWNET, MUR_STEP_NETNS);
 	if (r->step)
 		return;
-	struct ifreq ifr;
-	memset(&ifr, 0, sizeof ifr);
-	memcpy(ifr.ifr_name, "lo", 3);
-	int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	TRY(MUR_STEP_LO_UP, s);
-	TRY(MUR_STEP_LO_UP, ioctl(s, SIOCGIFFLAGS, &ifr));
-	ifr.ifr_flags |= IFF_UP;
-	TRY(MUR_STEP_LO_UP, ioctl(s, SIOCSIFFLAGS, &ifr));
-	TRY(MUR_STEP_ROUTE4, route_local(AF_INET));
-	r->value = route_local(AF_INET6) == 0;
+	TRY(MUR_STEP_LO_UP, mur_netns_lo_up());
+	TRY(MUR_STEP_ROUTE4, mur_netns_route_local(AF_INET));
+	r->value = mur_netns_route_local(AF_INET6) == 0;
 }
 
 static void probe_proc(struct mur_result *r) {

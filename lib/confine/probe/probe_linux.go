@@ -15,8 +15,10 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/mur-capsules/mur/lib/confine"
 	"golang.org/x/sys/unix"
+
+	"github.com/mur-capsules/mur/lib/confine"
+	_ "github.com/mur-capsules/mur/lib/confine/netns" // the C of the probe calls it
 )
 
 // steps names the steps of probe.h for blockers and reports.

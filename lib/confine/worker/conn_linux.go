@@ -7,10 +7,7 @@ package worker
 */
 import "C"
 
-import (
-	"syscall"
-	"unsafe"
-)
+import "unsafe"
 
 var steps = map[uint32]string{
 	C.MUR_STEP_PACKET: "read packet", C.MUR_STEP_PRIVATE_MOUNTS: "make mounts private", C.MUR_STEP_OPEN_TREE: "open writable tree",
@@ -22,21 +19,7 @@ var steps = map[uint32]string{
 	C.MUR_STEP_DUMPABLE: "become non-dumpable", C.MUR_STEP_STRINGS: "read arguments", C.MUR_STEP_FORK: "fork", C.MUR_STEP_SESSION: "make session",
 	C.MUR_STEP_LIMITS: "set limits", C.MUR_STEP_DIRECTORY: "change directory", C.MUR_STEP_STDIO: "place descriptors", C.MUR_STEP_EXECVE: "execve",
 	C.MUR_STEP_USERNS: "unshare user namespace", C.MUR_STEP_SETGROUPS: "deny setgroups", C.MUR_STEP_UIDMAP: "write uid_map",
-	C.MUR_STEP_GIDMAP: "write gid_map", C.MUR_STEP_NETNS: "unshare network namespace", C.MUR_STEP_REACH: "make tree reachable", C.MUR_STEP_GROUP: "enter group",
+	C.MUR_STEP_GIDMAP: "write gid_map", C.MUR_STEP_REACH: "make tree reachable", C.MUR_STEP_GROUP: "enter group",
 }
 
 func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
-
-// Failure reads the packet with which the program, as worker or holder, says that
-// it could not set itself up.
-func Failure(p []byte) (*StepError, bool) {
-	var a C.struct_mur_answer
-	if len(p) != int(unsafe.Sizeof(a)) {
-		return nil, false
-	}
-	copy(bytesOf(&a), p)
-	if a.kind != C.MUR_FAILED {
-		return nil, false
-	}
-	return &StepError{Step: steps[uint32(a.step)], Errno: syscall.Errno(a.err)}, true
-}

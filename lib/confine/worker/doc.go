@@ -1,7 +1,7 @@
 // Package worker runs commands in a process that was confined once and for all
-// (CON section 10). The worker is the importing program itself, re-executed
-// under the name mur-worker: before the Go runtime starts it takes over, single
-// threaded, confines itself as its first packets say, answers ready, and then
+// (CON section 10). The worker is the importing program itself without its Go
+// runtime: re-executed under the name mur-worker, it takes over before the runtime
+// starts, or a holder, which has none, forks it. Single-threaded it confines itself as its first packets say, answers ready, and then
 // forks and executes one command after another with descriptors it is handed.
 // Whatever it starts inherits the confinement; whatever a command leaves behind
 // is killed before the next one; and when its client goes, everything goes.

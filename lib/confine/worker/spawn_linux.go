@@ -16,10 +16,32 @@ import (
 	"github.com/mur-capsules/mur/lib/confine/packet"
 )
 
-// Spawn re-executes this program as a worker that speaks through theirs, with an
+// Start spawns a worker and sets it up; Stop ends it.
+func Start(ctx context.Context, ns Namespaces, s Setup) (*Process, error) {
+	ours, theirs, err := packet.Pair()
+	if err != nil {
+		return nil, err
+	}
+	proc, err := spawn(theirs, ns)
+	theirs.Close()
+	if err != nil {
+		ours.Close()
+		return nil, err
+	}
+	w, err := Attach(ctx, ours, s)
+	if err != nil {
+		_ = proc.Kill()
+		_, _ = proc.Wait()
+		return nil, err
+	}
+	runtime.KeepAlive(s)
+	return &Process{Worker: w, proc: proc}, nil
+}
+
+// spawn re-executes this program as a worker that speaks through theirs, with an
 // empty environment. The worker ends when the other end of the socket closes;
 // the caller waits for the process.
-func Spawn(theirs *os.File, ns Namespaces) (*os.Process, error) {
+func spawn(theirs *os.File, ns Namespaces) (*os.Process, error) {
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{Name}, Env: []string{}, ExtraFiles: []*os.File{theirs}, Stderr: os.Stderr}
 	attr := &syscall.SysProcAttr{}
 	if ns.User {
@@ -34,36 +56,11 @@ func Spawn(theirs *os.File, ns Namespaces) (*os.Process, error) {
 	if ns.PID {
 		attr.Cloneflags |= unix.CLONE_NEWPID
 	}
-	if ns.CgroupFD >= 0 {
-		attr.UseCgroupFD, attr.CgroupFD = true, ns.CgroupFD
-	}
 	cmd.SysProcAttr = attr
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)
 	}
 	return cmd.Process, nil
-}
-
-// Start spawns a worker and sets it up; Stop ends it.
-func Start(ctx context.Context, ns Namespaces, s Setup) (*Process, error) {
-	ours, theirs, err := packet.Pair()
-	if err != nil {
-		return nil, err
-	}
-	proc, err := Spawn(theirs, ns)
-	theirs.Close()
-	if err != nil {
-		ours.Close()
-		return nil, err
-	}
-	w, err := Attach(ctx, ours, s)
-	if err != nil {
-		_ = proc.Kill()
-		_, _ = proc.Wait()
-		return nil, err
-	}
-	runtime.KeepAlive(s)
-	return &Process{Worker: w, proc: proc}, nil
 }
 
 // Process is a worker with its process.

@@ -13,10 +13,6 @@ import (
 // Name is the argv[0] under which the program becomes a worker.
 const Name = "mur-worker"
 
-// HolderName is the argv[0] under which it enters a network namespace of its
-// own, and a user namespace unless it is root, before main.
-const HolderName = "mur-holder"
-
 // StepError is a step the worker could not do (CON-128): of its set-up, after
 // which it has ended, or of the start of a command, after which it goes on.
 type StepError struct {
@@ -38,8 +34,6 @@ type Namespaces struct {
 	Private bool
 	// PID: a PID namespace, in which it is init (CON-121).
 	PID bool
-	// CgroupFD is an open v2 cgroup directory to start in, or -1 (CON-132).
-	CgroupFD int
 }
 
 // Setup is what a worker confines itself to. The zero value confines nothing

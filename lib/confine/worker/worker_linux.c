@@ -1,7 +1,8 @@
 // The worker: a single-threaded process that confines itself once and then runs
 // the commands it is sent. It is this program re-executed under the name
-// mur-worker, and runs here before the Go runtime starts, because Landlock and
-// capabilities belong to a thread and Go has many. It never returns to Go.
+// mur-worker, or forked by a holder, and runs here before the Go runtime starts,
+// because Landlock and capabilities belong to a thread and Go has many. It never
+// returns to Go.
 //
 // It trusts the packets of its client and nothing else: no argument, no
 // environment, and no path but the program's own and those of its trees.

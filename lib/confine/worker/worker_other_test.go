@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 func start(t *testing.T) *Process {
 	t.Helper()
-	p, err := Start(context.Background(), Namespaces{CgroupFD: -1}, Setup{Trees: []Tree{{Path: t.TempDir()}}})
+	p, err := Start(context.Background(), Namespaces{}, Setup{Trees: []Tree{{Path: t.TempDir()}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func startWith(t testing.TB, r room) (*Process, Setup) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	setup := scoped(t, r, reading)
-	p, err := Start(ctx, Namespaces{User: os.Getuid() != 0, Private: true, PID: true, CgroupFD: -1}, setup)
+	p, err := Start(ctx, Namespaces{User: os.Getuid() != 0, Private: true, PID: true}, setup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func TestEntersItsGroups(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		p, err := Start(context.Background(), Namespaces{CgroupFD: -1}, Setup{Trees: []Tree{{Path: r.work, Dir: work}}, Groups: []*os.File{f}})
+		p, err := Start(context.Background(), Namespaces{}, Setup{Trees: []Tree{{Path: r.work, Dir: work}}, Groups: []*os.File{f}})
 		if err == nil {
 			err = p.Stop()
 		}

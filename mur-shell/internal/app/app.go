@@ -9,8 +9,8 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/mur-capsules/mur/lib/cli"
-	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/mur-shell/internal/room"
 )
 
 const description = `Runs commands under a policy: which programs may start, which files and hosts
@@ -30,7 +30,7 @@ was not found.`
 
 // Run runs mur-shell and returns its exit status.
 func Run(ctx context.Context, env cli.Env) int {
-	defer probe.Settle() // what began before main is over when it ends, asked for or not
+	defer room.Settle()
 	return cli.RunWith(ctx, env, &ucli.App{
 		Name:        "mur-shell",
 		Usage:       "run commands under a policy",

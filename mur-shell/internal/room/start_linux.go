@@ -22,13 +22,13 @@ func (r *Room) worker(ctx context.Context, n int, doors []*os.File, started func
 	case r.cfg.Plan.ComposedRoot:
 		return r.compose(ctx, n, doors, started)
 	case r.cfg.Network != nil:
-		w, pid, err := r.cfg.Network.holder.Worker(ctx, nil, r.setup(doors), started)
+		w, pid, err := r.cfg.Network.holder.Worker(ctx, r.setup(doors), started)
 		if err != nil {
 			return nil, nil, err
 		}
 		return w, awaitEnd(pid), nil
 	default:
-		p, err := worker.Start(ctx, worker.Namespaces{CgroupFD: -1}, r.setup(doors))
+		p, err := worker.Start(ctx, worker.Namespaces{}, r.setup(doors))
 		if err != nil {
 			return nil, nil, err
 		}

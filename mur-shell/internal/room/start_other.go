@@ -15,6 +15,9 @@ import (
 // Init takes the process over if it is one that a room made.
 func Init() { worker.Main() }
 
+// Settle has nothing to end here: nothing is begun before main.
+func Settle() {}
+
 // prepare refuses a plan that asks for anything but plain commands: whoever made
 // it saw another host, and no command may run with less than it says.
 func (r *Room) prepare() error {
@@ -36,7 +39,7 @@ func confineMeans(p confine.Plan) string {
 
 // worker starts a worker that starts commands as they are.
 func (r *Room) worker(ctx context.Context, _ int, _ []*os.File, started func(pid int)) (*worker.Worker, func() error, error) {
-	p, err := worker.Start(ctx, worker.Namespaces{CgroupFD: -1}, worker.Setup{KeepPrivileges: true, Trees: r.trees})
+	p, err := worker.Start(ctx, worker.Namespaces{}, worker.Setup{KeepPrivileges: true, Trees: r.trees})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/mur-capsules/mur/lib/confine/box"
 	"github.com/mur-capsules/mur/lib/confine/closure"
 	"github.com/mur-capsules/mur/lib/confine/grants"
-	"github.com/mur-capsules/mur/lib/confine/holder"
 	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/ids"
 	"github.com/mur-capsules/mur/lib/murtest"
@@ -38,7 +37,6 @@ import (
 // worker, and, as a process of its own, the server of a session.
 func TestMain(m *testing.M) {
 	box.Init()
-	holder.Main()
 	if len(os.Args) == 3 && os.Args[1] == "serve" {
 		os.Exit(serveDocument(os.Args[2]))
 	}
@@ -624,12 +622,10 @@ func TestNobodyOutlivesTheSession(t *testing.T) {
 			} else {
 				_ = cmd.Process.Kill()
 			}
-			began := time.Now()
-			_ = cmd.Wait()
-			eventually(t, "all gone after the "+how, func() bool { return len(murtest.Processes(t, nap)) == 0 })
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("%s: gone after %s", how, took)
+			if !murtest.Within(2*time.Second, func() bool { return len(murtest.Processes(t, nap)) == 0 }) {
+				t.Errorf("2 s after the end of the %s are left %v", how, murtest.Processes(t, nap))
 			}
+			_ = cmd.Wait()
 		}
 	})
 }
