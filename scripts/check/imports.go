@@ -98,7 +98,6 @@ var leaves = map[string][]string{
 	"oras.land":                               {"lib/store/oci"},
 	"github.com/secure-systems-lab":           {"lib/provenance"},
 	"github.com/opencontainers":               {"lib/confine/box", "lib/confine/cgroup", "lib/store/oci"},
-	"github.com/vishvananda/netlink":          {"lib/confine/egress"},
 	"github.com/opencontainers/runc":          {"lib/confine/box"},
 	"github.com/urfave/cli":                   {"lib/cli", "mur-stage/internal/app", "mur-launch/internal/app", "mur-shell/internal/app", "mur-trace/internal/app", "mur-lock/internal/app", "mur-doctor/internal/app"},
 }
