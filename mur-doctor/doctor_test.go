@@ -26,9 +26,10 @@ func (t testMain) Run() int {
 }
 
 // The scripts say what mur-doctor reports; each begins with the requirements it
-// proves. mur-stage is on PATH, the other commands are not.
+// proves. mur-stage and mur-launch are on PATH.
 func TestScript(t *testing.T) {
 	path := filepath.Dir(murtest.Command(t, "mur-stage"))
+	murtest.Command(t, "mur-launch")
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {

@@ -27,6 +27,7 @@ func TestGuide(t *testing.T) {
 	murtest.Home(t)
 	bin := filepath.Dir(murtest.Command(t, "mur-doctor"))
 	murtest.Command(t, "mur-stage")
+	murtest.Command(t, "mur-launch")
 	project := t.TempDir()
 	if err := write(project, map[string]string{"murmur.yaml": "name: report\nversion: '1'\ncapabilities: {env: {allow: [REPORT_API]}}\n", "capsule.wasm": "core"}); err != nil {
 		t.Fatal(err)

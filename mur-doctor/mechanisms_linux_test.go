@@ -223,7 +223,12 @@ func TestWithoutCgo(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	h := host{stand(t, func(_ testing.TB, name string) string { return filepath.Join(bin, name) }), os.Geteuid(), ""}
+	h := host{stand(t, func(_ testing.TB, name string) string {
+		if name == "mur-trace" || name == "mur-lock" {
+			return "" // not needed
+		}
+		return filepath.Join(bin, name)
+	}), os.Geteuid(), ""}
 	for project, want := range map[string]string{"plain": "advisory", "commands": "E-CAP-005", "scoped": "E-CAP-003", "sealed": "E-CAP-003", "component": "E-RUN-105"} {
 		if got, words := h.compare(t, project); got != want {
 			t.Errorf("%s becomes %s %s, want %s", project, got, words, want)

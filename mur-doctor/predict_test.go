@@ -137,8 +137,10 @@ func TestEveryRefusalIsPredicted(t *testing.T) {
 	stage, launch := murtest.Command(t, "mur-stage"), murtest.Command(t, "mur-launch")
 	murtest.Command(t, "mur-shell") // beside it
 	bin, alone := t.TempDir(), t.TempDir()
-	if err := os.Symlink(stage, filepath.Join(bin, "mur-stage")); err != nil {
-		t.Fatal(err)
+	for _, program := range []string{stage, launch} {
+		if err := os.Symlink(program, filepath.Join(bin, filepath.Base(program))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	copyFile(t, stage, filepath.Join(alone, "mur-stage"))
 	copyFile(t, launch, filepath.Join(alone, "mur-launch"))

@@ -30,6 +30,15 @@ import (
 // same one.
 const Version = "0.1.0"
 
+// Writes and Reads are the keys of an app's Metadata under which a command names the
+// document it hands to another one, or takes from it. They stand in what --version
+// prints, so that mur-doctor can tell whether two versions understand each other
+// (DIA-207).
+const (
+	Writes = "writes"
+	Reads  = "reads"
+)
+
 // Env is everything a command takes from its process. Tests build their own.
 type Env struct {
 	Stdin          io.Reader
@@ -196,6 +205,12 @@ func needCommand(c *ucli.Context) error {
 func init() {
 	ucli.VersionFlag = &ucli.BoolFlag{Name: "version", Usage: "print the version", DisableDefaultText: true}
 	ucli.VersionPrinter = func(c *ucli.Context) {
-		fmt.Fprintf(c.App.Writer, "%s %s (%s/%s, %s)\n", c.App.Name, c.App.Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+		build := fmt.Sprintf("%s/%s, %s", runtime.GOOS, runtime.GOARCH, runtime.Version())
+		for _, verb := range []string{Writes, Reads} {
+			if document, ok := c.App.Metadata[verb]; ok {
+				build += fmt.Sprintf(", %s %s", verb, document)
+			}
+		}
+		fmt.Fprintf(c.App.Writer, "%s %s (%s)\n", c.App.Name, c.App.Version, build)
 	}
 }

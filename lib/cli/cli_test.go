@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -140,9 +141,17 @@ func TestHelpSaysDefaultsThatTell(t *testing.T) {
 	}
 }
 
+// DIA-207
 func TestVersion(t *testing.T) {
 	status, stdout, _ := run(t, nil, "--version")
-	if status != 0 || !strings.HasPrefix(stdout, "mur-test "+Version+" (") {
+	build := fmt.Sprintf("mur-test %s (%s/%s, %s", Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	if status != 0 || stdout != build+")\n" {
 		t.Errorf("status %d, stdout %q", status, stdout)
+	}
+	var out bytes.Buffer
+	app := &ucli.App{Name: "mur-test", Metadata: map[string]any{Reads: "a/1", Writes: "b/2"}}
+	status = Run(context.Background(), Env{Stdout: &out, Args: []string{"--version"}}, app)
+	if status != 0 || out.String() != build+", writes b/2, reads a/1)\n" {
+		t.Errorf("status %d, stdout %q", status, &out)
 	}
 }

@@ -12,8 +12,18 @@ import (
 // resolved, else in an absolute directory of PATH in environ. path is "" when it is
 // nowhere; looked then names the places.
 func Sibling(environ []string, name string) (path, looked string) {
+	self, err := os.Executable()
+	if err != nil {
+		self = ""
+	}
+	return SiblingOf(self, environ, name)
+}
+
+// SiblingOf is Sibling as the program at self would do it; "" for one nobody knows the
+// place of.
+func SiblingOf(self string, environ []string, name string) (path, looked string) {
 	var places []string
-	if self, err := os.Executable(); err == nil {
+	if self != "" {
 		if real, err := filepath.EvalSymlinks(self); err == nil {
 			self = real
 		}
@@ -43,6 +53,14 @@ func ShellFor(environ []string) (string, error) {
 	return "", diag.Errorf("E-IO-001", "the session runs commands, and the program %s, which confines them, is not there: looked for it at %s", name, looked).
 		Hint("install the mur commands into one directory").
 		In("launch").About(diag.Subject{Kind: diag.Path, Name: name}).Name("path", name).Name("what was looked for", name)
+}
+
+// OtherShell is the refusal of a mur-launch of one version to run a session's commands
+// with a mur-shell of another: they share a protocol that has no versions (SHL-14).
+func OtherShell(program, version, launch string) *diag.Error {
+	return diag.Errorf("E-IO-003", "%s is of version %s, and this mur-launch of %s", program, diag.Quote(version), launch).
+		Hint("install the mur commands of one version into one directory").
+		In("launch").About(diag.Subject{Kind: diag.Path, Name: program}).Name("path", program).Name("reason", "another version")
 }
 
 func runnable(path string) bool {

@@ -31,6 +31,22 @@ func TestSibling(t *testing.T) {
 			t.Errorf("%s: %q, %v", path, got, err)
 		}
 	}
+	// Another program's is beside that one, wherever a link to it lies.
+	elsewhere := t.TempDir()
+	for _, name := range []string{"mur-launch", "mur-shell"} {
+		if err := os.WriteFile(filepath.Join(elsewhere, name), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "mur-launch")
+	if err := os.Symlink(filepath.Join(elsewhere, "mur-launch"), link); err != nil {
+		t.Fatal(err)
+	}
+	for self, want := range map[string]string{filepath.Join(elsewhere, "mur-launch"): elsewhere, link: elsewhere, "": dir, "/none/mur-launch": dir} {
+		if got, _ := SiblingOf(self, environ, "mur-shell"); got != filepath.Join(want, "mur-shell") {
+			t.Errorf("beside %q: %q", self, got)
+		}
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

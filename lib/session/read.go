@@ -118,10 +118,16 @@ func head(data []byte, source, want string) error {
 		return unusable(source, "schema is missing; expected %s", want).Name("field", "schema").Name("schemas", want)
 	}
 	if *h.Schema != want {
-		return unusable(source, "schema is %s; this version reads %s", diag.Quote(*h.Schema), want).
-			Hint("stage the capsule again with this version").Name("field", "schema").Name("schemas", want)
+		return OtherSchema(source, *h.Schema, want)
 	}
 	return nil
+}
+
+// OtherSchema refuses a document from source whose schema is found, by a reader of
+// another.
+func OtherSchema(source, found, reads string) *diag.Error {
+	return unusable(source, "schema is %s; this version reads %s", diag.Quote(found), reads).
+		Hint("stage the capsule again with this version").Name("field", "schema").Name("schemas", reads)
 }
 
 func unusable(source, format string, args ...any) *diag.Error {

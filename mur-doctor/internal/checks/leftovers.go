@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mur-capsules/mur/lib/artifact"
+	"github.com/mur-capsules/mur/lib/bundle"
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/forms"
 	"github.com/mur-capsules/mur/lib/session/running"
@@ -32,6 +33,7 @@ func gatherLeftovers(ctx context.Context, env cli.Env, home workfs.Home, project
 	rows = append(rows, staleSessions(home, env.Now())...)
 	rows = append(rows, runningRecords(ctx, home)...)
 	rows = append(rows, compiledForms(home)...)
+	rows = append(rows, bundles(home)...)
 	limits := artifact.LimitsOf(env.Environ)
 	stores := store.Chain{store.OfHome(home, limits)}
 	if projectDir != "" {
@@ -44,7 +46,7 @@ func gatherLeftovers(ctx context.Context, env cli.Env, home workfs.Home, project
 }
 
 // privateDirs are the directories of SES-12 that nobody else may enter.
-var privateDirs = []string{".", "artifacts", "compiled", "keys", "sessions", "records", "running", "conversations", "state", "spend", "formations"}
+var privateDirs = []string{".", "artifacts", "bundles", "compiled", "keys", "sessions", "records", "running", "conversations", "state", "spend", "formations"}
 
 // modes is a row for each directory of the murmur home that others can enter.
 func modes(home workfs.Home) []Check {
@@ -204,6 +206,22 @@ func served(fingerprint string) bool {
 	return false
 }
 
+// bundles says how much mur-lock prune --bundles would free.
+func bundles(home workfs.Home) []Check {
+	found, err := bundle.ShelfOf(home).Unused(false)
+	if err != nil {
+		return []Check{fault("bundle", Warning, err)}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	var size int64
+	for _, l := range found {
+		size += l.Bytes
+	}
+	return []Check{ok("bundle", fmt.Sprintf("%d bytes of bundles that no session uses can be freed: mur-lock prune --bundles", size))}
+}
+
 func tornEntries(ctx context.Context, s *store.Store) []Check {
 	torn, err := s.Torn(ctx)
 	if err != nil {
@@ -257,7 +275,7 @@ func temporaries(home workfs.Home, projectDir string) []Check {
 			})
 		}
 	}
-	for _, name := range []string{".", "compiled", "keys", "spend"} {
+	for _, name := range []string{".", "bundles", "bundles/refs", "compiled", "keys", "spend"} {
 		look(home.OpenExisting(name, workfs.Options{Plain: true}))
 	}
 	if projectDir != "" {

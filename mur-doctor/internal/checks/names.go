@@ -32,6 +32,7 @@ func Names() [][2]string {
 		{"session", "a stale session directory, and how many there are"},
 		{"running-record", "a running record without its session, and how many sessions run"},
 		{"compiled-form", "a compiled form that would never be loaded, and how many there are"},
+		{"bundle", "how much of the murmur home's bundles no session uses"},
 		{"store-entry", "a store entry that is not whole"},
 		{"temporary", "an unfinished file of a killed writer"},
 		{"manifest", "the manifest parses, and its unknown keys"},

@@ -26,7 +26,7 @@ func Run(ctx context.Context, env cli.Env, o Options) *Report {
 	var host, commands, home, project, staging, leftovers []Check
 	var wg sync.WaitGroup
 	wg.Go(func() { r.Host, host = gatherHost() })
-	wg.Go(func() { commands = gatherCommands(ctx, env) })
+	wg.Go(func() { commands = gatherCommands(ctx, env, hasProject) })
 	if hasProject {
 		wg.Go(func() { staging = predictStaging(ctx, env, o) })
 	}

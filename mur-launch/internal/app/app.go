@@ -13,6 +13,7 @@ import (
 
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/mur-launch/internal/launch"
 )
 
@@ -45,6 +46,7 @@ func Run(ctx context.Context, env cli.Env) int {
 		Usage:       "run a staged session",
 		ArgsUsage:   "[document | session id | -]",
 		Description: description,
+		Metadata:    map[string]any{cli.Reads: session.Schema},
 		// A comma is part of a file's name.
 		DisableSliceFlagSeparator: true,
 		Flags: []ucli.Flag{

@@ -127,9 +127,7 @@ func (p *process) ready(ctx context.Context, c *conn, program string) error {
 		return diag.Errorf("E-RUN-014", "%s could not prepare the session: %s", program, why).
 			In("launch").Name("step", "start mur-shell").Name("reason", why)
 	case e.Version != cli.Version:
-		return diag.Errorf("E-IO-003", "%s is of version %s, and this mur-launch of %s", program, diag.Quote(e.Version), cli.Version).
-			Hint("install the mur commands of one version into one directory").
-			In("launch").About(diag.Subject{Kind: diag.Path, Name: program}).Name("path", program).Name("reason", "another version")
+		return cli.OtherShell(program, e.Version, cli.Version)
 	}
 	return nil
 }

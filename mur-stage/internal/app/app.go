@@ -45,6 +45,7 @@ func Run(ctx context.Context, env cli.Env) int {
 		Usage:       "check a capsule and lay out its session",
 		Description: description,
 		Flags:       flags(),
+		Metadata:    map[string]any{cli.Writes: session.Schema},
 		// A directory may have a comma in its name.
 		DisableSliceFlagSeparator: true,
 		Action:                    func(c *ucli.Context) error { return run(c.Context, env, c, started) },
