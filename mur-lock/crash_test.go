@@ -15,7 +15,10 @@ import (
 	"testing"
 
 	"github.com/mur-capsules/mur/lib/artifact"
+	"github.com/mur-capsules/mur/lib/bundle"
+	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
+	"github.com/mur-capsules/mur/lib/manifest"
 	"github.com/mur-capsules/mur/lib/store"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
@@ -181,7 +184,7 @@ func oneOf(t *testing.T, what, got string, want ...string) {
 	t.Fatalf("%s is %q, want one of %q", what, got, want)
 }
 
-// ART-25, ART-53, ART-54, ART-90, ART-91, ART-106, ART-200: a kill before every single
+// ART-25, ART-53, ART-54, ART-90, ART-91, ART-106, ART-200, ART-220: a kill before every single
 // change of the file system leaves nothing half-written that is ever used, and
 // the same command then succeeds and leaves nothing behind.
 func TestKilledAtEveryStep(t *testing.T) {
@@ -269,6 +272,36 @@ func TestKilledAtEveryStep(t *testing.T) {
 				oneOf(w.t, "local/b", w.holds(w.project(), "b"), "the text of b")
 			},
 		},
+		"prune --bundles": {
+			prepare: func(w *world) { w.keepBundle() },
+			args:    []string{"prune", "--bundles", "--all"},
+			after: func(w *world) {
+				// Whole or not at all, the file and what was unpacked.
+				if _, err := bundle.ShelfOf(w.home).Find(kept, bundleOptions); err != nil && diag.CodeOf(err) != "E-REG-001" {
+					w.t.Fatal(err)
+				}
+				dirs, err := filepath.Glob(w.home.Join("bundles/*"))
+				if err != nil {
+					w.t.Fatal(err)
+				}
+				for _, dir := range dirs {
+					if fi, err := os.Stat(dir); err != nil || !fi.IsDir() || filepath.Ext(dir) != "" || filepath.Base(dir) == "refs" {
+						continue
+					}
+					for _, f := range []string{manifest.FileName, lockfile.FileName, "capsule.wasm", ".murmur/artifacts/local/a/1.0.0/a-1.0.0.mur.zip"} {
+						if _, err := os.Stat(filepath.Join(dir, f)); err != nil {
+							w.t.Fatalf("half-removed: %v", err)
+						}
+					}
+				}
+			},
+			done: func(w *world) {
+				if left, err := bundle.ShelfOf(w.home).Unused(true); err != nil || left != nil {
+					w.t.Fatalf("left: %v, %v", left, err)
+				}
+				w.keepBundle()
+			},
+		},
 		"pin --update": {
 			prepare: func(w *world) {
 				w.run("pack", "../b", "-o", "../b.mur.zip")
@@ -320,6 +353,46 @@ func TestKilledAtEveryStep(t *testing.T) {
 			t.Logf("%d steps", steps)
 		})
 	}
+}
+
+// kept is the address a bundle is kept by.
+const kept = "oci://registry.example/team/p:0.1.0"
+
+var bundleOptions = bundle.Options{Limits: artifact.LimitsOf(nil), Host: artifact.Host()}
+
+// keepBundle makes the bundle of a project with one skill, and puts it into the
+// murmur home as a file with an address, unpacked for sessions too.
+func (w *world) keepBundle() {
+	w.t.Helper()
+	w.run("pack", "../a", "-o", "../a.mur.zip")
+	data, err := os.ReadFile(w.dir + "/a.mur.zip")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ref, _ := artifact.ParseRef("local/a@1.0.0")
+	it, err := store.NewItem(data, ref, "", bundleOptions.Limits, "a")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	b, err := bundle.Make(bundle.Parts{
+		Manifest: []byte("name: p\nversion: 0.1.0\nartifacts:\n  - {name: local/a, version: 1.0.0, runtime: skill}\n"),
+		Lock:     lockfile.Lock{Entries: []lockfile.Entry{store.Pin(ref, it.SHA256, it.Manifest.Kind, "")}},
+		Files:    []bundle.File{{Path: "capsule.wasm", Data: []byte("\x00asm\x01\x00\x00\x00")}},
+		Items:    []*store.Item{it},
+	}, bundleOptions)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx := context.Background()
+	s := bundle.ShelfOf(w.home)
+	if err := s.Put(ctx, b, kept); err != nil {
+		w.t.Fatal(err)
+	}
+	u, err := s.Unpack(ctx, b, bundleOptions)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	u.Release()
 }
 
 // ART-91, ART-182: eight installs at once on an empty store.

@@ -186,7 +186,8 @@ func TestShelf(t *testing.T) {
 	if _, err := s.Find(b.Digest, options); diag.CodeOf(err) != "E-REG-001" {
 		t.Errorf("in an empty home: %v", err)
 	}
-	if err := s.Put(b, "oci://x/ana/demo:1.0.0"); err != nil {
+	ctx := context.Background()
+	if err := s.Put(ctx, b, "oci://x/ana/demo:1.0.0"); err != nil {
 		t.Fatal(err)
 	}
 	for _, ref := range []string{b.Digest, "oci://x/ana/demo:1.0.0", "oci://y/z@" + b.Digest} {
@@ -199,11 +200,12 @@ func TestShelf(t *testing.T) {
 			t.Errorf("%s: %v", ref, err)
 		}
 	}
-	ctx := context.Background()
-	dir, err := s.Unpack(ctx, b, options)
+	laid, err := s.Unpack(ctx, b, options)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer laid.Release()
+	dir := laid.Dir
 	own := filepath.Join(dir, "skills/own/SKILL.md")
 	if err := os.WriteFile(own, []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
@@ -212,9 +214,11 @@ func TestShelf(t *testing.T) {
 	if err := os.WriteFile(archive, []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Unpack(ctx, b, options); err != nil {
+	again, err := s.Unpack(ctx, b, options)
+	if err != nil {
 		t.Fatal(err)
 	}
+	again.Release()
 	if data, _ := os.ReadFile(own); string(data) != "Mine." {
 		t.Errorf("got %q", data)
 	}

@@ -93,6 +93,11 @@ func (s *Store) Label() string { return s.label }
 // Dir is the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
+// Place is the directory of one version, whether or not it is there.
+func (s *Store) Place(ref artifact.Ref) string {
+	return filepath.Join(s.dir, filepath.FromSlash(versionDir(ref)))
+}
+
 // Found is an artifact a store answered with.
 type Found struct {
 	Ref      artifact.Ref

@@ -39,6 +39,12 @@ func (r *Root) LockShared(ctx context.Context, rel string) (*Lock, error) {
 	return r.lock(ctx, rel, unix.LOCK_SH, false)
 }
 
+// Share takes a shared lock on the file rel, made with mode 0600 when missing, and
+// waits for it until ctx ends.
+func (r *Root) Share(ctx context.Context, rel string) (*Lock, error) {
+	return r.lock(ctx, rel, unix.LOCK_SH, true)
+}
+
 func (r *Root) lock(ctx context.Context, rel string, how int, create bool) (*Lock, error) {
 	// flock can not be interrupted by a context, so ask again and again.
 	pause := time.Millisecond

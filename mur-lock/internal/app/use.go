@@ -181,11 +181,18 @@ func diffCommand(env cli.Env) *ucli.Command {
 func pruneCommand(env cli.Env) *ucli.Command {
 	return &ucli.Command{
 		Name:  "prune",
-		Usage: "take out of the project store what is neither declared nor pinned",
-		Description: "The global store, which other projects use too, is left alone.\n\n" +
+		Usage: "take out of the project store what is neither declared nor pinned, or free unused bundles",
+		Description: "What a session that runs or can be launched uses stays. The global store, which other\n" +
+			"projects use too, is left alone. With --bundles it is the murmur home's bundles that are\n" +
+			"looked through, and the project is not: what was unpacked goes, which a staging unpacks\n" +
+			"again, and files no address leads to; with --all every bundle that no session uses.\n\n" +
 			"mur-lock prune --dry-run\n" +
-			"mur-lock prune",
+			"mur-lock prune\n" +
+			"mur-lock prune --bundles\n" +
+			"mur-lock prune --bundles --all               those installed by an address too",
 		Flags: []ucli.Flag{
+			&ucli.BoolFlag{Name: "bundles", Usage: "free what the murmur home keeps of bundles that no session uses"},
+			&ucli.BoolFlag{Name: "all", Usage: "with --bundles: also bundles an address leads to, which then must be installed again"},
 			&ucli.BoolFlag{Name: "dry-run", Usage: "only tell what would be pruned"},
 			cli.JSONFlag(),
 		},
@@ -193,6 +200,12 @@ func pruneCommand(env cli.Env) *ucli.Command {
 			return run(env, c, func(p *project.Places, warn func(diag.Warning)) (report.Report, error) {
 				if err := atMost(c, 0); err != nil {
 					return report.Report{}, err
+				}
+				switch {
+				case c.Bool("bundles"):
+					return pins.PruneBundles(c.Context, p, c.Bool("all"), c.Bool("dry-run"))
+				case c.Bool("all"):
+					return report.Report{}, diag.Usagef("--all needs --bundles")
 				}
 				return pins.Prune(c.Context, p, c.Bool("dry-run"))
 			})

@@ -86,7 +86,7 @@ func (in *installer) shelve(ctx context.Context, f fetched) report.Row {
 	if row.SignedBy, err = b.Check(ctx, in.Trust); err != nil {
 		return row.Fail(err)
 	}
-	if err := bundle.ShelfOf(in.Home).Put(b, f.asked); err != nil {
+	if err := bundle.ShelfOf(in.Home).Put(ctx, b, f.asked); err != nil {
 		return row.Fail(err)
 	}
 	row.Text = fmt.Sprintf("installed the bundle %s@%s into the murmur home (%s); run it: mur-stage --bundle %s", b.Name, b.Version, b.Digest, f.asked)

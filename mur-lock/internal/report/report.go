@@ -35,6 +35,7 @@ const (
 
 	Pruned     Outcome = "pruned"
 	WouldPrune Outcome = "would_prune"
+	InUse      Outcome = "in_use"
 
 	// What diff says an install would do.
 	Add     Outcome = "add"
@@ -118,6 +119,7 @@ func (r Row) From(o lockfile.Origin) Row {
 // Report is what a command did.
 type Report struct {
 	Rows []Row
+	Note string // a last line for people, "" for none
 }
 
 // Err joins the failures of all rows, or is nil.
@@ -149,6 +151,10 @@ func (r Report) Write(w io.Writer, asJSON bool) error {
 		if _, err := fmt.Fprintln(w, row.Text); err != nil {
 			return err
 		}
+	}
+	if r.Note != "" {
+		_, err := fmt.Fprintln(w, r.Note)
+		return err
 	}
 	return nil
 }

@@ -55,7 +55,18 @@ func shelve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	b, err := bundle.ReadFile(ts.MkAbs(args[0]), bundle.Options{Limits: artifact.LimitsOf(nil), Host: artifact.Host()})
 	ts.Check(err)
-	ts.Check(bundle.ShelfOf(home).Put(b, args[1]))
+	ts.Check(bundle.ShelfOf(home).Put(context.Background(), b, args[1]))
+}
+
+// unused checks that the murmur home keeps a bundle that can be removed.
+func unused(ts *testscript.TestScript, neg bool, args []string) {
+	home, err := workfs.FindHome([]string{"HOME=" + ts.Getenv("HOME"), "MURMUR_HOME=" + ts.Getenv("MURMUR_HOME")})
+	ts.Check(err)
+	found, err := bundle.ShelfOf(home).Unused(true)
+	ts.Check(err)
+	if (len(found) > 0) == neg {
+		ts.Fatalf("unused: %+v", found)
+	}
 }
 
 // signAs signs a bundle's file, or an artifact of a directory's project store, with

@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(filepath.Join(env.WorkDir, "home"), 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"bundle": makeBundle, "sign": signAs, "shelve": shelve, "wasm": writeGuest, "elf": writeHeader, "publish": publish, "document": isDocument, "field": field,
+			"bundle": makeBundle, "sign": signAs, "shelve": shelve, "unused": unused, "wasm": writeGuest, "elf": writeHeader, "publish": publish, "document": isDocument, "field": field,
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {

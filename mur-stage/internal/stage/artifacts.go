@@ -61,7 +61,7 @@ func (s *staging) stores() store.Chain {
 		return chain
 	}
 	if s.bundle != nil {
-		return store.Chain{store.OfProject(s.bundle.dir, limits)}
+		return store.Chain{store.OfProject(s.bundle.Dir, limits)}
 	}
 	return store.Chain{store.OfProject(s.dir, limits), store.OfHome(s.home, limits)}
 }

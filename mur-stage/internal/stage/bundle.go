@@ -19,7 +19,7 @@ import (
 type opened struct {
 	*bundle.Bundle
 	ref string // the address or digest it was asked for by, "" for a file
-	dir string // where it is unpacked
+	*bundle.Unpacked
 }
 
 // openBundle reads and unpacks the bundle of --bundle. What is unpacked stays for
@@ -47,11 +47,19 @@ func (s *staging) openBundle(ctx context.Context) error {
 	if _, err := b.Check(ctx, *s.trust); err != nil {
 		return err
 	}
-	if b.dir, err = shelf.Unpack(ctx, b.Bundle, o); err != nil {
+	if b.Unpacked, err = shelf.Unpack(ctx, b.Bundle, o); err != nil {
 		return err
 	}
 	s.bundle = b
 	return nil
+}
+
+// releaseBundle lets what was unpacked be removed. It is called when the document
+// is published, which keeps it from then on, or will never be.
+func (s *staging) releaseBundle() {
+	if s.bundle != nil {
+		s.bundle.Release()
+	}
 }
 
 // readTrust reads whose signatures count here and what must have one. A second

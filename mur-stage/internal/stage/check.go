@@ -17,7 +17,7 @@ import (
 )
 
 // Check makes every check a staging would make and stages nothing: it creates no
-// file, and what it compiles it does not keep (SES-271). Where Stage stops at the
+// file, and where a staging compiles a guest it has it validated alone (SES-271). Where Stage stops at the
 // first refusal, Check goes on with every check that does not need what was
 // refused, so the list holds the one Stage would give, in the order of the steps.
 func Check(ctx context.Context, in Input, host Host, opts Options) ([]diag.Warning, []error) {

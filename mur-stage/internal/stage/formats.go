@@ -33,13 +33,15 @@ func (s *staging) noted(hash string, kind wasmhost.Kind) (guest, bool) {
 }
 
 // prepare checks that wasm is a guest of its kind and makes sure that it
-// compiles. Hash is the one the bytes were verified by, what the guest's name in
-// a refusal, entry its name in the archive.
+// compiles; a check takes the engine's word that it would. Hash is the one the bytes
+// were verified by, what the guest's name in a refusal, entry its name in the
+// archive.
 func (s *staging) prepare(ctx context.Context, what, entry string, wasm []byte, hash string, kind wasmhost.Kind) (guest, error) {
-	kept := s.compiledForms()
+	src := forms.Source{What: what, Entry: entry, Wasm: wasm, Hash: hash, Kind: kind}
 	if s.check {
-		kept = nil
+		g, err := s.host.Formats.Vet(ctx, src)
+		return guestOf(g), err
 	}
-	g, err := s.host.Formats.Prepare(ctx, kept, forms.Source{What: what, Entry: entry, Wasm: wasm, Hash: hash, Kind: kind})
+	g, err := s.host.Formats.Prepare(ctx, s.compiledForms(), src)
 	return guestOf(g), err
 }

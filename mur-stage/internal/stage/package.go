@@ -70,7 +70,7 @@ func (s *staging) manifestBytes() ([]byte, error) {
 		return data, artifact.Fault(s.opts.Capsule.String(), err)
 	}
 	if s.bundle != nil {
-		s.dir = s.bundle.dir
+		s.dir = s.bundle.Dir
 		s.file = filepath.Join(s.dir, manifest.FileName)
 		return s.bundle.ManifestText, nil
 	}

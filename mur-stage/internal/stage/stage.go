@@ -77,6 +77,7 @@ type Host struct {
 // until it ended, in order; an error is the refusal, and nothing was printed.
 func Stage(ctx context.Context, in Input, host Host, opts Options) ([]diag.Warning, error) {
 	s := &staging{in: in, host: host, opts: opts}
+	defer s.releaseBundle()
 	err := s.run(ctx)
 	return s.warnings, err
 }
@@ -86,6 +87,7 @@ func Stage(ctx context.Context, in Input, host Host, opts Options) ([]diag.Warni
 // not refused.
 func Explain(ctx context.Context, in Input, host Host, opts Options) (confine.ScopeReport, []diag.Warning, error) {
 	s := &staging{in: in, host: host, opts: opts, explain: true}
+	defer s.releaseBundle()
 	err := inOrder(ctx, s.checks()...)
 	return s.report, s.warnings, err
 }
