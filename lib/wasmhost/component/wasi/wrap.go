@@ -107,7 +107,7 @@ func readParts(component []byte) (*parts, bool) {
 				s, _ := b.sort()
 				index := b.u32()
 				b.optional(func() { b.externDesc() })
-				if s == sortCore {
+				if s == sortCore || b.bad {
 					b.fail()
 					return
 				}

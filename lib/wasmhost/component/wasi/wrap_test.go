@@ -192,7 +192,8 @@ func TestWrapKeepsOthers(t *testing.T) {
 	}
 	whole, _ := proxyBinary()
 	for name, b := range map[string][]byte{
-		"nothing": nil, "module": wat("(module)"), "empty": wat("(component)"), "cut": whole[:len(whole)/2],
+		"export of no sort": append(bytes.Clone(preamble), secExport, 6, 1, 0, 0, byte(sorts), 0, 0),
+		"nothing":           nil, "module": wat("(module)"), "empty": wat("(component)"), "cut": whole[:len(whole)/2],
 		"other functions": wat(proxyText(func(_, f string) bool {
 			return slices.ContainsFunc(twins, func(t twin) bool { return t.name == f })
 		})),
