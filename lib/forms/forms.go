@@ -154,15 +154,10 @@ func (fs Formats) Noted(kept *store.Compiled, hash string, kind wasmhost.Kind) (
 // they compile: by a compiled form that is there, or by compiling them (ART-114,
 // ART-134). The error is wasmhost.Refusal's.
 func (fs Formats) Prepare(ctx context.Context, kept *store.Compiled, src Source) (Guest, error) {
-	f, err := fs.Of(src.Wasm)
-	if err == nil {
-		err = f.Check(src.Wasm, src.Kind)
-	}
+	f, g, err := fs.look(src)
 	if err != nil {
-		return Guest{}, wasmhost.Refusal(src.What, src.Kind, err)
+		return Guest{}, err
 	}
-	g := Guest{Implementation: f.Implementation, Interface: wasmhost.Export(src.Kind)}
-	g.Payload = Payload{Entry: src.Entry, SHA256: artifact.Hash(src.Wasm), Bytes: int64(len(src.Wasm))}
 	sum, ok := kept.Recorded(src.Hash, f.Info.Fingerprint)
 	if !ok {
 		form, err := compile(ctx, f, src)
@@ -182,6 +177,39 @@ func (fs Formats) Prepare(ctx context.Context, kept *store.Compiled, src Source)
 		kept.SaveNote(src.Hash, f.Info.Fingerprint, data)
 	}
 	return g, nil
+}
+
+// Vet tells whether Prepare would take the bytes, without keeping anything or
+// spending what compiling them costs. The guest has no form; the error is that of
+// Prepare (SES-271).
+func (fs Formats) Vet(ctx context.Context, src Source) (Guest, error) {
+	f, g, err := fs.look(src)
+	if err != nil {
+		return Guest{}, err
+	}
+	engine, err := f.Engine()
+	if err == nil {
+		err = engine.Vet(ctx, src.Wasm, src.Kind)
+	}
+	if err != nil {
+		return Guest{}, wasmhost.Refusal(src.What, src.Kind, err)
+	}
+	return g, nil
+}
+
+// look tells what the bytes are and checks that they are a guest of their kind.
+func (fs Formats) look(src Source) (Format, Guest, error) {
+	f, err := fs.Of(src.Wasm)
+	if err == nil {
+		err = f.Check(src.Wasm, src.Kind)
+	}
+	if err != nil {
+		return Format{}, Guest{}, wasmhost.Refusal(src.What, src.Kind, err)
+	}
+	return f, Guest{
+		Implementation: f.Implementation, Interface: wasmhost.Export(src.Kind),
+		Payload: Payload{Entry: src.Entry, SHA256: artifact.Hash(src.Wasm), Bytes: int64(len(src.Wasm))},
+	}, nil
 }
 
 func formOf(kept *store.Compiled, hash, sum, fingerprint string) *Form {

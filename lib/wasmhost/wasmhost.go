@@ -42,6 +42,10 @@ type Engine interface {
 	// Compile checks that wasm imports and exports what kind allows and
 	// compiles it. The error is a *LoadError.
 	Compile(ctx context.Context, wasm []byte, kind Kind) (Guest, error)
+	// Vet tells whether Compile would take wasm, without the cost of compiling it
+	// where it does. It validates all of it, the code of functions included. The
+	// error is that of Compile.
+	Vet(ctx context.Context, wasm []byte, kind Kind) error
 	// Load makes a guest from a file, open at its start, that holds a form which
 	// Guest.Form returned on an engine with the same fingerprint. The caller has
 	// verified the contents: they are native code and are trusted. The engine may

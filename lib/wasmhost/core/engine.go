@@ -44,6 +44,22 @@ func (e *Engine) Compile(ctx context.Context, wasm []byte, kind wasmhost.Kind) (
 	return &Guest{kind: kind, shape: shape, program: p}, nil
 }
 
+// Vet tells what Compile would say (see wasmhost.Engine). What does not validate is
+// compiled, for the words of Compile.
+func (e *Engine) Vet(ctx context.Context, wasm []byte, kind wasmhost.Kind) error {
+	if _, err := Check(wasm, kind); err != nil {
+		return err
+	}
+	if e.runner.Vet(ctx, wasm) == nil {
+		return nil
+	}
+	g, err := e.Compile(ctx, wasm, kind)
+	if err != nil {
+		return err
+	}
+	return g.Close()
+}
+
 // Load makes a guest from a form (see wasmhost.Engine). Only what passed the
 // checks has a form, so no more is looked at than what tells how to run it.
 func (e *Engine) Load(ctx context.Context, form *os.File, kind wasmhost.Kind) (wasmhost.Guest, error) {

@@ -230,6 +230,7 @@ const wasm_byte_vec_t *wasm_exporttype_name(const wasm_exporttype_t *);
 const wasm_externtype_t *wasm_exporttype_type(const wasm_exporttype_t *);
 void wasm_exporttype_vec_delete(wasm_exporttype_vec_t *);
 wasmtime_error_t *wasmtime_module_new(wasm_engine_t *, const uint8_t *, size_t, wasmtime_module_t **);
+wasmtime_error_t *wasmtime_module_validate(wasm_engine_t *, const uint8_t *, size_t);
 wasmtime_error_t *wasmtime_module_serialize(wasmtime_module_t *, wasm_byte_vec_t *);
 wasmtime_error_t *wasmtime_module_deserialize_file(wasm_engine_t *, const char *, wasmtime_module_t **);
 void wasmtime_module_delete(wasmtime_module_t *);

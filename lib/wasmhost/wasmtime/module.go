@@ -37,6 +37,17 @@ func (e *Engine) CompileModule(wasm []byte) (*Module, error) {
 	return m, nil
 }
 
+// ValidateModule tells whether wasm is a module that follows the rules of the
+// format, the code of its functions included, without compiling it: a fraction of
+// the time. What passes may still be refused by CompileModule, where the compiler
+// has limits of its own.
+func (e *Engine) ValidateModule(wasm []byte) error {
+	if len(wasm) == 0 {
+		return errors.New("empty module")
+	}
+	return takeErr(C.wasmtime_module_validate(e.p, (*C.uint8_t)(&wasm[0]), C.size_t(len(wasm))))
+}
+
 // LoadModule makes a module from a file that holds what Module.Serialize returned
 // on an engine of the same version and settings. The file is mapped, not read:
 // code and data that are not used are not loaded, what is used is shared with

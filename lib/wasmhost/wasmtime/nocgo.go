@@ -53,6 +53,7 @@ func (*Linker) Instantiate(context.Context, *Store, *Component) (*Instance, erro
 func (*Export) Call(context.Context, int, ...Val) ([]Val, error) { return nil, ErrNoEngine }
 
 func (*Engine) CompileModule([]byte) (*Module, error)                     { return nil, ErrNoEngine }
+func (*Engine) ValidateModule([]byte) error                               { return ErrNoEngine }
 func (*Engine) LoadModule(*os.File) (*Module, error)                      { return nil, ErrNoEngine }
 func (*Engine) NewModuleLinker() *ModuleLinker                            { return &ModuleLinker{} }
 func (*Module) Serialize() ([]byte, error)                                { return nil, ErrNoEngine }

@@ -51,6 +51,8 @@ func (e *engine) Compile(_ context.Context, wasm []byte, _ wasmhost.Kind) (wasmh
 	return &scripted{e, string(wasm)}, nil
 }
 
+func (e *engine) Vet(context.Context, []byte, wasmhost.Kind) error { return errors.ErrUnsupported }
+
 func (e *engine) Load(_ context.Context, file *os.File, _ wasmhost.Kind) (wasmhost.Guest, error) {
 	form, err := io.ReadAll(file)
 	if err != nil {

@@ -100,6 +100,18 @@ func (e *Engine) Compile(ctx context.Context, wasm []byte) (runner.Program, erro
 	}
 }
 
+// Vet validates what Compile compiles. When ctx ends it returns at once.
+func (e *Engine) Vet(ctx context.Context, wasm []byte) error {
+	done := make(chan error, 1)
+	e.running.Go(func() { done <- e.wt.ValidateModule(sections.JoinData(wasm)) })
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Load maps the form (see runner.Engine).
 func (e *Engine) Load(ctx context.Context, form *os.File) (runner.Program, error) {
 	if ctx.Err() != nil {

@@ -43,6 +43,21 @@ func (e *Engine) Compile(ctx context.Context, wasm []byte) (runner.Program, erro
 	return e.build(ctx, wasm, nil)
 }
 
+// Vet hands the module to wazero's interpreter, which validates it as the compiler
+// does and costs a part of what compiling does (see runner.Engine).
+func (e *Engine) Vet(ctx context.Context, wasm []byte) (err error) {
+	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().
+		WithCoreFeatures(api.CoreFeaturesV2).WithDebugInfoEnabled(false))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the interpreter failed: %v", p)
+		}
+		err = errors.Join(err, r.Close(context.Background())) // freeing does not wait
+	}()
+	_, err = r.CompileModule(ctx, wasm)
+	return err
+}
+
 // Load makes a program from a form (see runner.Engine). A form that wazero does
 // not take as it is, is refused.
 func (e *Engine) Load(ctx context.Context, file *os.File) (runner.Program, error) {

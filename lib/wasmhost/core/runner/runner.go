@@ -37,6 +37,10 @@ type Engine interface {
 	Info() wasmhost.EngineInfo
 	// Compile compiles a module that passed the checks.
 	Compile(ctx context.Context, wasm []byte) (Program, error)
+	// Vet validates a module that passed the checks, the code of its functions
+	// included, without compiling it. What passes is compiled by Compile; what does
+	// not may be all the same.
+	Vet(ctx context.Context, wasm []byte) error
 	// Load makes a program from a file that holds what Program.Form returned on an
 	// engine of the same fingerprint; the caller has verified its contents and may
 	// close it afterwards. Any other contents are an error, as far as the engine
