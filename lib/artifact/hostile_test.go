@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"os"
 	"strings"
 	"testing"
 
@@ -138,8 +139,9 @@ func patch(data []byte, off int, b ...byte) []byte {
 	return out
 }
 
-// ART-40, ART-44, ART-46: archives that are refused as a whole.
+// ART-14, ART-17, ART-40, ART-44, ART-46, ART-193: archives that are refused as a whole.
 func TestHostileArchivesAreRefused(t *testing.T) {
+	untouched(t)
 	m := item{name: "murmur.yaml", data: manifestText}
 	good := build(m)
 	many := make([]item, MaxEntries+1)
@@ -197,7 +199,7 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 	}
 }
 
-// Each field the two headers share is compared.
+// ART-193: each field the two headers share is compared.
 func TestLocalHeadersThatDisagree(t *testing.T) {
 	good := build(item{name: "murmur.yaml", data: manifestText})
 	for name, off := range map[string]int{"flags": 6, "method": 8, "crc": 14, "compressed": 18, "size": 22, "name length": 26} {
@@ -224,7 +226,7 @@ func TestLocalHeadersThatDisagree(t *testing.T) {
 	}
 }
 
-// An overlap that no header contradicts: a stored entry whose data is the next
+// ART-193: an overlap that no header contradicts: a stored entry whose data is the next
 // entry.
 func TestNestedEntriesAreRefused(t *testing.T) {
 	inner := build(item{name: "b", data: "payload", store: true})
@@ -238,8 +240,26 @@ func TestNestedEntriesAreRefused(t *testing.T) {
 	}
 }
 
-// ART-41
+// untouched works in an empty directory two levels beneath the test's own and
+// wants nothing written in either when the test ends.
+func untouched(t *testing.T) {
+	top := t.TempDir()
+	if err := os.MkdirAll(top+"/a/b", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(top + "/a/b")
+	t.Cleanup(func() {
+		for _, dir := range []string{".", "..", "../.."} {
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 1 || len(left) == 1 && dir == "." {
+				t.Errorf("written in %s: %v, %v", dir, left, err)
+			}
+		}
+	})
+}
+
+// ART-41, ART-45
 func TestUnsafeNamesAreAbsent(t *testing.T) {
+	untouched(t)
 	unsafe := []string{"../up.wasm", "a/../../b.wasm", "a/..", `..\up`, `C:\x.wasm`, "c:x.wasm", "D:/y", "a//b", "./c.wasm", "a/./b"}
 	items := []item{{name: "murmur.yaml", data: manifestText}, {name: "ok.wasm", data: "x"}}
 	for _, n := range unsafe {
@@ -339,7 +359,7 @@ func TestLimitsOf(t *testing.T) {
 	}
 }
 
-// ART-43, ART-46
+// ART-14, ART-17, ART-43, ART-46
 func TestTextAndManifest(t *testing.T) {
 	a := mustOpen(t, build(item{name: "murmur.yaml", data: "\xff\xfe"}, item{name: "SkIlL.Md", data: "# hi"}))
 	if _, err := a.Manifest(); err == nil || !strings.Contains(err.Error(), "UTF-8") {

@@ -97,7 +97,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// ART-76, ART-78 to ART-88
+// ART-8, ART-9, ART-76, ART-78 to ART-88
 func TestInvalidLocks(t *testing.T) {
 	one := func(fields string) string {
 		return "lock_version: 3\nartifacts:\n  - name: local/x\n    resolved_version: 1.0.0\n" + fields

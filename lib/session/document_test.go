@@ -76,7 +76,7 @@ func edit(old, new string) func(string) string {
 	}
 }
 
-// SES-78, SES-81, SES-85, CON-47, DIA-175: each of these is E-STG-101.
+// SES-78, SES-81, SES-85, ART-179, CON-47, DIA-175: each of these is E-STG-101.
 func TestRefusedDocuments(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -151,7 +151,7 @@ func TestRefusedDocuments(t *testing.T) {
 	}
 }
 
-// SES-78, WIT-3
+// SES-78, ART-179, WIT-3
 func TestInterfacesNotServed(t *testing.T) {
 	_, err := Decode([]byte(encoded(sample())), "test", []string{"murmur:tool/run@0.2.0"})
 	if diag.CodeOf(err) != "E-STG-101" || !strings.Contains(err.Error(), "murmur:capsule/run@0.1.0") {

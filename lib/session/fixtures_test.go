@@ -12,7 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write the fixtures of package schema anew")
 
-// The fixtures of package schema are the samples and small changes to them.
+// ART-177: the fixtures of package schema, which fix names and nesting of all
+// members, are the samples and small changes to them.
 func TestFixturesAreTheSamples(t *testing.T) {
 	script, agent := encoded(sample()), encoded(sampleAgent())
 	for name, text := range map[string]string{

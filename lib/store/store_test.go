@@ -313,6 +313,7 @@ func TestList(t *testing.T) {
 	}
 }
 
+// ART-194
 func TestCompareVersions(t *testing.T) {
 	order := []string{"alpha", "beta", "0.9", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "v1.0.1", "1.2", "1.10", "2", "99999999999999999999", "100000000000000000000"}
 	for i, a := range order {
@@ -356,7 +357,7 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// ART-53: readers never meet half a write, writers take turns.
+// ART-53, ART-195: readers never meet half a write, writers take turns.
 func TestParallelReadersAndWriters(t *testing.T) {
 	s, dir := folder(t)
 	var items []*Item
@@ -408,7 +409,7 @@ func TestParallelReadersAndWriters(t *testing.T) {
 	}
 }
 
-// ART-53: a write that stopped at any point is seen as not begun, and the next
+// ART-53, ART-195: a write that stopped at any point is seen as not begun, and the next
 // writer clears it away. The states are those between the steps of writeAll.
 func TestInterruptedWrites(t *testing.T) {
 	old, new := skill(t, "x", "1", "old"), skill(t, "x", "1", "new")

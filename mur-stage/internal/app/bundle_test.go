@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -17,7 +18,8 @@ import (
 )
 
 // makeBundle makes a bundle of the project in a directory: bundle FILE DIR
-// [PATH...], with the files of PATH; $DIGEST is its digest.
+// [PATH...], with the files of PATH; $DIGEST is its digest. Native programs are for
+// $PLATFORM where that is set.
 func makeBundle(ts *testscript.TestScript, neg bool, args []string) {
 	dir := ts.MkAbs(args[1])
 	text, err := os.ReadFile(filepath.Join(dir, manifest.FileName))
@@ -33,7 +35,7 @@ func makeBundle(ts *testscript.TestScript, neg bool, args []string) {
 		ref := artifact.Ref{Full: e.Name, Version: e.Version}
 		f, err := store.OfProject(dir, limits).Resolve(context.Background(), ref, artifact.Host())
 		ts.Check(err)
-		it, err := store.NewItem(f.Bytes, ref, artifact.Host(), limits, ref.String())
+		it, err := store.NewItem(f.Bytes, ref, cmp.Or(ts.Getenv("PLATFORM"), artifact.Host()), limits, ref.String())
 		ts.Check(err)
 		parts.Items = append(parts.Items, it)
 		parts.Lock.Entries = append(parts.Lock.Entries, store.Pin(ref, f.SHA256, it.Manifest.Kind, it.Platform))

@@ -38,6 +38,8 @@ type staged struct {
 	gateway *int
 	origin  lockfile.Origin
 	hash    string // of the archive
+
+	untagged bool // a native program whose stored file names no platform
 }
 
 func (a *staged) ref() string { return refOf(a.entry).String() }
@@ -144,6 +146,9 @@ func (a *staged) native() bool { return a.program != nil }
 // (MAN-85, MAN-299).
 func (s *staging) takeNative(i int) {
 	e, g := &s.artifacts[i].entry, &s.grants[i]
+	if s.artifacts[i].untagged {
+		s.warn(store.UntaggedWarning(refOf(*e))) // ART-57
+	}
 	if e.Config != nil {
 		s.warn(s.capsule.ConfigWarning(e))
 	}
@@ -229,7 +234,7 @@ func (s *staging) readPayload(ctx context.Context, a *staged, found *store.Found
 		if err != nil {
 			return err
 		}
-		a.program = program
+		a.program, a.untagged = program, found.Platform == ""
 		a.payload = &session.Payload{Entry: name, SHA256: hashOf(program), Bytes: int64(len(program))}
 		return artifact.CheckProgram(what, program, artifact.Host())
 	}
@@ -305,7 +310,10 @@ func (s *staging) localSkill(e manifest.Entry) (staged, error) {
 // one (ART-60).
 func tokenVariable(src config.Source) *string {
 	if !src.HasToken {
-		return ptr("GITHUB_TOKEN")
+		if src.Type == "github" {
+			return ptr("GITHUB_TOKEN")
+		}
+		return nil
 	}
 	if name, ok := strings.CutPrefix(src.Token.Reveal(), "${"); ok {
 		return optional(strings.TrimSuffix(name, "}"))

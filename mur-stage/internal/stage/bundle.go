@@ -7,6 +7,7 @@ import (
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/bundle"
 	"github.com/mur-capsules/mur/lib/config"
+	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/provenance"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/store"
@@ -47,10 +48,27 @@ func (s *staging) openBundle(ctx context.Context) error {
 	if _, err := b.Check(ctx, *s.trust); err != nil {
 		return err
 	}
+	if err := forHost(b.Bundle, o.Host); err != nil {
+		return err
+	}
 	if b.Unpacked, err = shelf.Unpack(ctx, b.Bundle, o); err != nil {
 		return err
 	}
 	s.bundle = b
+	return nil
+}
+
+// forHost is E-RUN-003 for a bundle with a program of another platform (ART-212).
+func forHost(b *bundle.Bundle, host string) error {
+	for _, pin := range b.Lock.Entries {
+		if _, ok := pin.SHA256.For(host); !ok {
+			tags := strings.Join(pin.SHA256.Tags(), ", ")
+			return diag.Errorf("E-RUN-003", "the bundle %s@%s holds %s for %s, not for this host (%s)", b.Name, b.Version, pin.Ref(), tags, host).
+				Hint("bundle the capsule on a host of this platform: mur-lock bundle").
+				About(diag.Subject{Kind: diag.LockEntry, Name: pin.Name.String()}).
+				Name("entry", pin.Name.String()).Name("platforms", tags)
+		}
+	}
 	return nil
 }
 
