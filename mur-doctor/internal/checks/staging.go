@@ -15,7 +15,7 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 )
 
-// stagingTime bounds mur-stage --check, which may compile a large guest.
+// stagingTime bounds mur-stage --check, which may validate large guests.
 const stagingTime = 2 * time.Minute
 
 // said is one line of mur-stage --check --json (DIA-12).
