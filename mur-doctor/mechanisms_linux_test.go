@@ -44,7 +44,7 @@ func (r report) find(name string) row {
 }
 
 // With a mechanism taken away mur-doctor names it and its cure, for root and for
-// an ordinary user. CON-4, CON-20, DIA-36, DIA-195, DIA-208
+// an ordinary user. CON-4, CON-20, DIA-36, DIA-49, DIA-195, DIA-208
 func TestMechanismsTakenAway(t *testing.T) {
 	dir := stand(t, murtest.Command)
 	here := probe.Host()
@@ -58,7 +58,7 @@ func TestMechanismsTakenAway(t *testing.T) {
 				{Name: "mount-namespace", Code: "E-CAP-003", Message: "namespace-denied at unshare user namespace (operation not permitted, errno 1)", Remedy: "SYS_ADMIN"},
 				{Name: "network-namespace", Code: "E-CAP-005", Message: "namespace-denied", Remedy: "SYS_ADMIN"},
 				{Name: "containment", Code: "E-CAP-003", Message: "this host gives"},
-				{Name: "staging", Code: "E-CAP-005", Message: "capabilities.shell.allow or spawn.allow starts processes"},
+				{Name: "staging", Code: "E-CAP-005", Message: "may not make a network namespace (namespace-denied at unshare user namespace", Remedy: "SYS_ADMIN"},
 			}},
 			{"landlock", []row{
 				{Name: "landlock", Code: "E-CAP-003", Message: "Landlock is absent", Remedy: "5.13"},

@@ -133,7 +133,7 @@ func TestEveryBlockerHasARemedy(t *testing.T) {
 	}
 }
 
-// CON-5
+// CON-5, DIA-178
 func TestChanged(t *testing.T) {
 	d := Decide(capable(), policy.Scoped, nil)
 	if err := Changed(capable(), capable(), d); err != nil {
@@ -149,7 +149,7 @@ func TestChanged(t *testing.T) {
 	} {
 		err := Changed(capable(), found, d)
 		var e *diag.Error
-		if !errors.As(err, &e) || e.Code != "E-STG-104" || !strings.Contains(e.Message, what) || !slices.Contains([]string{"boot id", "uid", "host tier", "achieved class"}, what) {
+		if !errors.As(err, &e) || e.Code != "E-STG-104" || !strings.Contains(e.Message, what+" was ") || !slices.Contains([]string{"boot id", "uid", "host tier", "achieved class"}, what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -198,7 +198,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// MAN-26 to MAN-31, MAN-305, DIA-11
+// MAN-16, MAN-26 to MAN-31, MAN-305, DIA-11, DIA-155
 func TestUnknownKeys(t *testing.T) {
 	text := head + `mur_versoin: 1
 artifacts:
@@ -262,7 +262,7 @@ lifecycel: {}
 	}
 }
 
-// MAN-29, MAN-38
+// MAN-29, MAN-38, DIA-155
 func TestNewerVersion(t *testing.T) {
 	for _, tt := range []struct {
 		pin, running string

@@ -8,7 +8,7 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 )
 
-// WIT-2, WIT-4, WIT-5, ART-114, DIA-194
+// WIT-2, WIT-4, WIT-5, ART-114, DIA-107, DIA-194
 func TestRefusalCodes(t *testing.T) {
 	for _, tc := range []struct {
 		kind Kind
@@ -28,6 +28,9 @@ func TestRefusalCodes(t *testing.T) {
 		err := Refusal("ana/x@1.0.0", tc.kind, tc.err)
 		if diag.CodeOf(err) != tc.want || !strings.Contains(err.Error(), "ana/x@1.0.0") || !errors.Is(err, tc.err) {
 			t.Errorf("%s %+v: %s %v, want %s", tc.kind, tc.err, diag.CodeOf(err), err, tc.want)
+		}
+		if tc.err.Served != "" && (!strings.Contains(err.Error(), tc.err.Name) || !strings.Contains(err.Error(), tc.err.Served)) {
+			t.Errorf("%v does not name %s and %s", err, tc.err.Name, tc.err.Served)
 		}
 	}
 	// An engine that does not start is no engine missing: the reason says what to do.

@@ -53,7 +53,7 @@ func chainOf(fs ...*fake) Chain {
 	return c
 }
 
-// ART-59, ART-62, ART-141: who is asked, in which order, and what it amounts to.
+// ART-59, ART-62, ART-141, DIA-70, DIA-75: who is asked, in which order, and what it amounts to.
 func TestFetch(t *testing.T) {
 	down := errors.New("rate limit until noon")
 	damaged := diag.Errorf("E-REG-002", "not the bytes")
@@ -69,8 +69,8 @@ func TestFetch(t *testing.T) {
 		"past one that is silent": {chainOf(&fake{name: "a", scope: "ana", err: down}, &fake{name: "b", scope: "ana", versions: []string{"1"}}), "1", "b", "", nil},
 		"not past damage":         {chainOf(&fake{name: "a", scope: "ana", err: damaged}, &fake{name: "b", scope: "ana", versions: []string{"1"}}), "1", "", "E-REG-002", nil},
 		"of another scope":        {chainOf(&fake{name: "a", scope: "eve", versions: []string{"1"}}), "1", "", "E-REG-001", []string{"no source has ana/x@1"}},
-		"none":                    {chainOf(&fake{name: "a", scope: "ana"}, &fake{name: "b", scope: "ana"}), "1", "", "E-REG-001", []string{"\na (at a): not here\nb (at b): not here"}},
-		"none, and one is silent": {chainOf(&fake{name: "a", scope: "ana"}, &fake{name: "b", scope: "ana", err: down}), "1", "", "E-REG-006", []string{"\na (at a): not here\nb (at b): rate limit until noon"}},
+		"none":                    {chainOf(&fake{name: "a", scope: "ana"}, &fake{name: "b", scope: "ana"}), "1", "", "E-REG-001", []string{"ana/x@1", "\na (at a): not here\nb (at b): not here"}},
+		"none, and one is silent": {chainOf(&fake{name: "a", scope: "ana"}, &fake{name: "b", scope: "ana", err: down}), "1", "", "E-REG-006", []string{"ana/x@1", "\na (at a): not here\nb (at b): rate limit until noon"}},
 		"a misconfigured one":     {Chain{Broken{Name: "a", Where: "x", Reason: errors.New("it is misconfigured")}}, "1", "", "E-REG-006", []string{"a (x): it is misconfigured"}},
 		"the newest of all":       {chainOf(&fake{name: "a", scope: "ana", versions: []string{"1.9"}}, &fake{name: "b", scope: "ana", versions: []string{"1.10"}}), "", "b", "", nil},
 		"an unknown newest":       {chainOf(&fake{name: "a", scope: "ana", versions: []string{"1"}}, &fake{name: "b", scope: "ana", err: down}), "", "", "E-REG-006", []string{"b (at b)"}},

@@ -408,7 +408,7 @@ func TestAgentRefusals(t *testing.T) {
 		code diag.Code
 		says string
 	}{
-		{"no driver", func(s *staged) { s.doc.Inference.Choices = nil }, "E-RUN-005", "names no inference driver"},
+		{"no driver", func(s *staged) { s.doc.Inference.Choices = nil }, "E-RUN-005", "inference.driver.artifact is missing"},
 		{"a choice of drivers", func(s *staged) { s.doc.Inference.Choices = append(s.doc.Inference.Choices, s.doc.Inference.Choices[0]) }, "E-STG-101", "inference.choices"},
 		{"a harness", func(s *staged) { s.doc.Inference.Transport = "process" }, "E-STG-101", "inference.transport"},
 		{"a queue that sleeps", func(s *staged) { s.doc.Lifecycle.TaskAcceptance, s.doc.Lifecycle.AfterTask = "queue", "sleep" }, "E-STG-101", "lifecycle.task_acceptance"},

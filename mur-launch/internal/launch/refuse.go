@@ -79,7 +79,7 @@ func native(doc *session.Document) bool {
 func unsupportedAgent(doc *session.Document) error {
 	switch {
 	case len(doc.Inference.Choices) == 0:
-		return diag.Errorf("E-RUN-005", "the document of session %s names no inference driver", doc.SessionID).
+		return diag.Errorf("E-RUN-005", "the document of session %s names no inference driver: inference.driver.artifact is missing", doc.SessionID).
 			In("launch").Name("key", "inference.driver.artifact")
 	case doc.Lineage.FormationID != nil || doc.Lineage.ExpectsFormationLifeline || doc.Lineage.ExpectsFormationChannel:
 		return diag.Errorf("E-RUN-046", "this mur-launch runs no member of a formation").

@@ -17,7 +17,7 @@ import (
 )
 
 // SES-78, SES-81, SES-82, SES-100, SES-102 to SES-104, SES-122, SES-246, SES-264, TRC-84,
-// ART-74: a document that is not what was staged is refused with its code, no
+// ART-74, DIA-83, DIA-180: a document that is not what was staged is refused with its code, no
 // guest runs and nothing new exists.
 func TestLaunchRefuses(t *testing.T) {
 	type change struct {
@@ -98,7 +98,7 @@ func TestLaunchRefuses(t *testing.T) {
 			return s.document()
 		}},
 		{"another host", "E-STG-104", "boot id", false, edit(func(d *session.Document) { d.HostProbe.BootID = "another" })},
-		{"an agent", "E-RUN-005", "names no inference driver", false, edit(func(d *session.Document) {
+		{"an agent", "E-RUN-005", "inference.driver.artifact is missing", false, edit(func(d *session.Document) {
 			d.Kind, d.Capsule.Component, d.Capsule.Implementation = session.KindAgent, nil, nil
 			d.Context = &session.Context{}
 			d.Inference = &session.Inference{
@@ -106,7 +106,7 @@ func TestLaunchRefuses(t *testing.T) {
 				Compaction: session.Compaction{Threshold: 0.98},
 			}
 		})},
-		{"a deadline", "E-RUN-102", "deadline", false, edit(func(d *session.Document) { d.Deadline = &session.Deadline{AtMs: 1, SetAtMs: 1, Source: "flag"} })},
+		{"a deadline", "E-RUN-102", "can not be enforced on a script capsule", false, edit(func(d *session.Document) { d.Deadline = &session.Deadline{AtMs: 1, SetAtMs: 1, Source: "flag"} })},
 		{"a formation", "E-RUN-046", "formation", false, edit(func(d *session.Document) { d.Lineage.ExpectsFormationLifeline = true })},
 		{"a spawner", "E-RUN-020", "spawner", false, edit(func(d *session.Document) { d.Lineage.ExpectsSpawnerLifeline = true })},
 		{"a signal before it began", "E-RUN-040", "before the session began", false, nil},
