@@ -35,6 +35,7 @@ one JSON document, which mur-launch runs.
    mur-stage --bundle greeter.bundle.tar | mur-launch    run a whole capsule, offline
    mur-stage --explain-scope                     what would it be allowed to do?
    mur-stage --check                             name every refusal, stage nothing
+   mur-stage --check --bundle greeter.bundle.tar    the same of a bundle
    mur-stage --discard ses_...                   throw a staged session away`
 
 // Run runs mur-stage and returns its exit status.
@@ -75,10 +76,8 @@ func run(ctx context.Context, env cli.Env, c *ucli.Context, started time.Time) e
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"bundle", "explain-scope"} {
-		if c.Bool("check") && c.IsSet(name) {
-			return diag.Usagef("--check and --%s exclude each other", name)
-		}
+	if c.Bool("check") && c.IsSet("explain-scope") {
+		return diag.Usagef("--check and --explain-scope exclude each other")
 	}
 	host := stage.Host{Probe: probe.Host, Programs: grants.Disk{}, Formats: forms.Built(), Shell: cli.ShellFor}
 	printer := cli.Diagnostics(env, "mur-stage", c.Bool("json"))

@@ -17,11 +17,13 @@ import (
 )
 
 // Check makes every check a staging would make and stages nothing: it creates no
-// file, and where a staging compiles a guest it has it validated alone (SES-271). Where Stage stops at the
-// first refusal, Check goes on with every check that does not need what was
-// refused, so the list holds the one Stage would give, in the order of the steps.
+// file but what a bundle is unpacked to, and a guest that a staging would compile it
+// has validated alone (SES-271). Where Stage stops at the first refusal, Check goes
+// on with every check that does not need what was refused, so the list holds the one
+// Stage would give, in the order of the steps.
 func Check(ctx context.Context, in Input, host Host, opts Options) ([]diag.Warning, []error) {
 	s := &staging{in: in, host: host, opts: opts, check: true}
+	defer s.releaseBundle()
 	defer s.held.close()
 	c := &collector{ctx: ctx}
 	c.all(s)
@@ -60,7 +62,7 @@ func (c *collector) keep(err error) {
 }
 
 func (c *collector) all(s *staging) {
-	for _, must := range []step{s.openPackage, pure(s.readManifest), pure(s.checkOptions), pure(s.findHome), pure(s.findPlaces)} {
+	for _, must := range []step{s.openBundle, s.openPackage, pure(s.readManifest), pure(s.checkOptions), pure(s.findHome), pure(s.findPlaces)} {
 		if !c.try(must) {
 			return
 		}
