@@ -5,8 +5,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/provenance"
@@ -55,6 +58,27 @@ func Decode(data []byte, what string, o Options) (*Bundle, error) {
 			Name("bundle", what).Name("digest", "").Name("reason", err.Error())
 	}
 	return Open(content, about, what, o)
+}
+
+// IsFile tells whether the file at path is called as a bundle's is, or begins as
+// one's does: as a tar.
+func IsFile(path string) bool {
+	if strings.HasSuffix(path, Suffix) {
+		return true
+	}
+	dir, err := workfs.OpenRoot(filepath.Dir(path), workfs.Options{Plain: true})
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	f, err := dir.Open(filepath.Base(path))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 512)
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head[257:262]) == "ustar"
 }
 
 // ReadFile reads a bundle from a file. A missing one is E-IO-001.

@@ -188,7 +188,7 @@ func (t Trust) Check(ctx context.Context, demanded bool, envelopes [][]byte, s S
 	}
 	found := "no signature"
 	if len(envelopes) > 0 {
-		found = fmt.Sprintf("%d signatures, none by a key of trust.keys", len(envelopes))
+		found = fmt.Sprintf("%d attestations, none that a key of trust.keys signed", len(envelopes))
 	}
 	return nil, diag.Errorf("E-REG-102", "%s (sha256 %s) must be signed, and has %s", s.Name, s.SHA256, found).
 		Hint("sign it with mur-lock sign, or add the signer's public key to trust.keys in the global config.yaml").

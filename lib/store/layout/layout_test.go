@@ -155,7 +155,7 @@ func entriesOf(t testing.TB, data []byte) []entry {
 	}
 }
 
-// ART-208: hostile files are refused whole, and what is wrong is named.
+// ART-208, ART-210: hostile files are refused whole, and what is wrong is named.
 func TestTarsRefused(t *testing.T) {
 	c := sample(t)
 	good := entriesOf(t, written(t, c, about(t, c)))
@@ -195,6 +195,9 @@ func TestTarsRefused(t *testing.T) {
 		"about another":    {written(t, c, lost), "something about " + other.Digest},
 		"not a tar":        {[]byte("hello, I am a text"), "no sound tar file"},
 		"truncated":        {written(t, c)[:1700], "unexpected EOF"},
+		"bytes after":      {append(written(t, c), "junk"...), "other bytes follow its end"},
+		"a tar after":      {append(written(t, c), written(t, other)...), "other bytes follow its end"},
+		"endless zeros":    {append(written(t, c), make([]byte, 5<<20)...), "other bytes follow its end"},
 		"listed twice":     {written(t, c, c), "twice"},
 		"not a manifest":   {changed(1, fmt.Sprintf(`{"schemaVersion":2,"manifests":[{"mediaType":"%s","digest":"%s","size":2}]}`, IndexType, Digest([]byte("z")))), "not a manifest"},
 		"digest elsewhere": {changed(1, `{"schemaVersion":2,"manifests":[{"mediaType":"`+ManifestType+`","digest":"sha256:../../x","size":2}]}`), "lower-case hex"},
@@ -203,6 +206,9 @@ func TestTarsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), x.says) || main != nil {
 			t.Errorf("%s: %v, want %q", name, err, x.says)
 		}
+	}
+	if _, _, err := ReadTar(bytes.NewReader(append(written(t, c), make([]byte, 20*512)...)), 1<<20); err != nil {
+		t.Errorf("filled up with zeros: %v", err)
 	}
 	if _, _, err := ReadTar(bytes.NewReader(written(t, c)), 300); err == nil || !strings.Contains(err.Error(), "more than 300 bytes") {
 		t.Errorf("over the limit: %v", err)

@@ -76,7 +76,7 @@ func WriteTar(w io.Writer, main *Content, about []*Content) error {
 // no other, and those that are about it. It refuses links, special files, names
 // that are not a layout's, names used twice, blobs that do not have the hash they
 // are called by or that nothing names, and anything a manifest names and the file
-// lacks; everything is checked before anything is returned. limit bounds the sum
+// lacks, and bytes after the tar's end; everything is checked before anything is returned. limit bounds the sum
 // of all files in bytes, what the headers promise included. The error says what
 // is wrong in words that follow the file's name.
 func ReadTar(r io.Reader, limit int64) (main *Content, about []*Content, err error) {
@@ -183,7 +183,7 @@ func readFiles(r io.Reader, limit int64) (map[string][]byte, error) {
 	for n := 0; ; n++ {
 		h, err := tr.Next()
 		if err == io.EOF {
-			return files, nil
+			return files, checkEnd(r)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("it is no sound tar file: %w", err)
@@ -215,6 +215,22 @@ func readFiles(r io.Reader, limit int64) (map[string][]byte, error) {
 		}
 		files[name] = data
 	}
+}
+
+// maxPadding bounds the zeros after the end of a tar: writers fill up a record of
+// theirs, and none is near this.
+const maxPadding = 4 << 20
+
+// checkEnd wants nothing but zeros after the end of the tar.
+func checkEnd(r io.Reader) error {
+	rest, err := io.ReadAll(io.LimitReader(r, maxPadding+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("its end can not be read: %w", err)
+	case len(rest) > maxPadding || len(bytes.TrimLeft(rest, "\x00")) > 0:
+		return errors.New("other bytes follow its end")
+	}
+	return nil
 }
 
 func isLayoutDir(name string) bool {

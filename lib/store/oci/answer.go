@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/mur-capsules/mur/lib/diag"
@@ -36,6 +38,10 @@ func answer(a Address, err error) error {
 		return &source.AbsentError{Reason: "the registry has no such artifact"}
 	case errors.As(err, &resp):
 		return response(a, resp)
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return fmt.Errorf("it asks for a user and a password, and there are none for it: docker login %s, or a token in registry.sources of config.yaml", a.Registry)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("the connection ended in the middle of an answer, as often as it was asked: %w", io.ErrUnexpectedEOF)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer within %s", source.MetadataTimeout)
 	case errors.As(err, &u):

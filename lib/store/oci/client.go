@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"oras.land/oras-go/v2/registry/remote"
@@ -173,7 +175,7 @@ func credentialOf(token string) auth.Credential {
 }
 
 // speaksPlain tells whether a registry is spoken to without TLS: one on loopback
-// that answers a TLS greeting with something else.
+// that answers a TLS greeting with something else, or by hanging up.
 func (c *Client) speaksPlain(ctx context.Context, registry string) (bool, error) {
 	if !loopback(registry) {
 		return false, nil
@@ -198,7 +200,7 @@ func (c *Client) speaksPlain(ctx context.Context, registry string) (bool, error)
 	}
 	var other tls.RecordHeaderError
 	switch {
-	case errors.As(err, &other):
+	case errors.As(err, &other), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		plain = true
 	case err != nil:
 		return false, err

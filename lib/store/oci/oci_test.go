@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -155,6 +157,18 @@ func TestOddRegistries(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 			fmt.Fprint(w, `{"errors":[{"code":"TOOMANYREQUESTS","message":"for 192.0.2.1"}]}`)
 		}, "", "rate limit (HTTP 429"},
+		"a password in the middle": {manifest(content.Raw, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}), "", "it asks for a user and a password, and there are none for it: docker login 127.0.0.1:"},
+		"a token service in the clear": {manifest(content.Raw, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="http://example.com/token",service="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}), "", "plain HTTP is spoken to loopback addresses alone"},
+		"cut short each time": {manifest(content.Raw, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "10")
+			fmt.Fprint(w, "an ar")
+		}), "", "the connection ended in the middle of an answer"},
 		"redirect in the clear": {manifest(content.Raw, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://example.com/blob?sig=secret", http.StatusTemporaryRedirect)
 		}), "", "plain HTTP is spoken to loopback addresses alone"},
@@ -164,6 +178,53 @@ func TestOddRegistries(t *testing.T) {
 		if err == nil || diag.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// shy hangs up on a connection that begins with a TLS greeting.
+type shy struct{ net.Listener }
+
+func (l shy) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		first := make([]byte, 1)
+		if _, err := io.ReadFull(conn, first); err != nil || first[0] == 0x16 {
+			conn.Close()
+			continue
+		}
+		return &begun{conn, first}, nil
+	}
+}
+
+// begun is a connection of which the first byte was read.
+type begun struct {
+	net.Conn
+	first []byte
+}
+
+func (c *begun) Read(p []byte) (int, error) {
+	if len(c.first) > 0 {
+		n := copy(p, c.first)
+		c.first = c.first[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// ART-203: on loopback also one that hangs up on a TLS greeting is spoken to
+// without.
+func TestHangsUpOnTLS(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Listener = shy{s.Listener}
+	s.Start()
+	t.Cleanup(s.Close)
+	a := Address{Registry: strings.TrimPrefix(s.URL, "http://"), Repository: "ana/x", Tag: "1"}
+	var absent *source.AbsentError
+	if err := pull(NewClient(Options{}), a); !errors.As(err, &absent) {
+		t.Errorf("%v", err)
 	}
 }
 

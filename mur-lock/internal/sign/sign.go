@@ -22,8 +22,9 @@ import (
 	"github.com/mur-capsules/mur/mur-lock/internal/report"
 )
 
-// Files signs each archive or bundle; a bundle is told by its name's end. What
-// the key has signed already is left as it is. The error is one of the key.
+// Files signs each archive or bundle; a bundle is told by what it begins with,
+// whatever it is called. What the key has signed already is left as it is. The
+// error is one of the key.
 func Files(ctx context.Context, p *project.Places, keyFile string, files []string) (report.Report, error) {
 	key, err := provenance.ReadPrivate(keyFile)
 	if err != nil {
@@ -32,7 +33,7 @@ func Files(ctx context.Context, p *project.Places, keyFile string, files []strin
 	var rep report.Report
 	for _, path := range files {
 		sign := archive
-		if strings.HasSuffix(path, bundle.Suffix) {
+		if bundle.IsFile(path) {
 			sign = whole
 		}
 		row, err := sign(ctx, p, key, path)
