@@ -7,11 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/murtest"
@@ -248,44 +246,5 @@ func TestWithoutCgo(t *testing.T) {
 	}
 	if got := r.find("engine.core"); got.Status != "ok" {
 		t.Errorf("core modules still run: %+v", got)
-	}
-}
-
-// The whole process, with the other commands beside it, takes less than 500 ms.
-// DIA-211
-func TestQuick(t *testing.T) {
-	dir := t.TempDir()
-	copyFile(t, murtest.Command(t, "mur-doctor"), filepath.Join(dir, "mur-doctor"))
-	copyFile(t, murtest.Command(t, "mur-stage"), filepath.Join(dir, "mur-stage"))
-	names := []string{"mur-launch", "mur-shell", "mur-trace", "mur-lock"}
-	for _, name := range names {
-		text := "#!/bin/sh\necho " + name + " " + cli.Version + "\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := write(dir, map[string]string{"murmur.yaml": script, "capsule.wasm": "core"}); err != nil {
-		t.Fatal(err)
-	}
-	best := time.Hour
-	for range 5 {
-		cmd := exec.Command(filepath.Join(dir, "mur-doctor"))
-		cmd.Dir = dir
-		cmd.Env = []string{"HOME=" + dir, "PATH=/usr/bin:/bin"}
-		begun := time.Now()
-		out, err := cmd.CombinedOutput()
-		best = min(best, time.Since(begun))
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		for _, name := range append(names, "mur-stage", "mur-doctor") {
-			if !strings.Contains(string(out), "ok                 command "+name+": ") {
-				t.Fatalf("%s was not found beside: %s", name, out)
-			}
-		}
-	}
-	t.Logf("%s", best)
-	if best > 500*time.Millisecond {
-		t.Errorf("it takes %s", best)
 	}
 }

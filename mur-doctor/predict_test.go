@@ -17,6 +17,7 @@ import (
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/murtest"
+	"github.com/mur-capsules/mur/lib/murtest/sample"
 	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/wasmhost/component"
 	"github.com/mur-capsules/mur/mur-doctor/internal/app"
@@ -255,7 +256,7 @@ func lay(t *testing.T, b broken, dir, home string) {
 	}
 	if _, ok := b.files["tool/murmur.yaml"]; ok && err == nil {
 		_ = os.Chmod(filepath.Join(dir, "tool/bin/one"), 0o755)
-		err = put(dir, "ana", filepath.Join(dir, "tool"))
+		err = sample.Publish(dir, "ana", filepath.Join(dir, "tool"))
 	}
 	if b.breaks != nil && err == nil {
 		err = b.breaks(dir, home)

@@ -15,7 +15,7 @@ import (
 // their build.sh make, the other five commands beside it and nothing compiled yet:
 // the murmur home is empty before and after. The best of several runs counts, for
 // whatever else the machine does. DIA-211, SES-271
-func TestQuickExamples(t *testing.T) {
+func TestQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the guests of the examples are built")
 	}

@@ -84,6 +84,7 @@ var rooms = map[string][]string{
 	"murtest":                  {},
 	"murtest/registry":         {},
 	"murtest/provider":         {},
+	"murtest/sample":           {"artifact", "manifest", "names", "store", "workfs"},
 }
 
 // leaves says which packages alone may import a heavy or privileged module:

@@ -16,9 +16,8 @@ import (
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/manifest"
-	"github.com/mur-capsules/mur/lib/names"
+	"github.com/mur-capsules/mur/lib/murtest/sample"
 	"github.com/mur-capsules/mur/lib/session"
-	"github.com/mur-capsules/mur/lib/store"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
 
@@ -47,51 +46,19 @@ func newProject(t *testing.T, program string) project {
 	p := project{dir: t.TempDir(), home: filepath.Join(t.TempDir(), "home"), program: program}
 	tool := t.TempDir()
 	for path, data := range map[string]string{
-		filepath.Join(p.dir, "capsule.wasm"):   string(coreGuest),
+		filepath.Join(p.dir, "capsule.wasm"):   string(sample.CoreGuest),
 		filepath.Join(p.dir, "murmur.yaml"):    "name: demo\nversion: \"1\"\nartifacts:\n  - {name: ana/count, version: 1.0.0, capabilities: {state: {}}}\n",
-		filepath.Join(tool, "count.wasm"):      string(coreGuest),
+		filepath.Join(tool, "count.wasm"):      string(sample.CoreGuest),
 		filepath.Join(tool, manifest.FileName): "name: count\nversion: 1.0.0\nruntime: tool\nrequires_files: [count.wasm]\n",
 	} {
 		if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := put(p.dir, "ana", tool); err != nil {
+	if err := sample.Publish(p.dir, "ana", tool); err != nil {
 		t.Fatal(err)
 	}
 	return p
-}
-
-// put packs an artifact and puts it into the project store of root.
-func put(root, scope, dir string) error {
-	limits := artifact.LimitsOf(nil)
-	held, err := workfs.OpenRoot(dir, workfs.Options{Plain: true})
-	if err != nil {
-		return err
-	}
-	defer held.Close()
-	text, err := held.ReadFile(manifest.FileName, 0)
-	if err != nil {
-		return err
-	}
-	m, _, err := manifest.ParseArtifact(dir, text, manifest.ArtifactOptions{})
-	if err != nil {
-		return err
-	}
-	plan, err := artifact.PlanPack(held, text, m, filepath.Join(dir, "out.mur.zip"), limits)
-	if err != nil {
-		return err
-	}
-	data, err := plan.Build(limits)
-	if err != nil {
-		return err
-	}
-	item, err := store.NewItem(data, artifact.Ref{Full: names.Full{Scope: scope}}, artifact.Host(), limits, dir)
-	if err != nil {
-		return err
-	}
-	_, err = store.OfProject(root, limits).Put(context.Background(), item, true)
-	return err
 }
 
 func (p project) stage(env ...string) (stdout []byte, stderr string, err error) {

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/confine/probe"
+	"github.com/mur-capsules/mur/lib/murtest/sample"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/wasmhost/component"
 	"github.com/mur-capsules/mur/lib/workfs"
@@ -59,19 +59,6 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// coreGuest is the smallest core module that can be a guest: it exports a memory
-// and a _start that does nothing.
-var coreGuest = bytes.Join([][]byte{
-	{0, 'a', 's', 'm', 1, 0, 0, 0},
-	{1, 4, 1, 0x60, 0, 0}, // type 0: () -> ()
-	{3, 2, 1, 0},          // function 0 has type 0
-	{5, 3, 1, 0, 1},       // a memory of one page
-	{7, 19, 2, // exports
-		6, 'm', 'e', 'm', 'o', 'r', 'y', 2, 0,
-		6, '_', 's', 't', 'a', 'r', 't', 0, 0},
-	{10, 4, 1, 2, 0, 0x0b}, // its body is empty
-}, nil)
-
 // toolComponent is a component that exports murmur:tool/run and traps.
 const toolComponent = `(component
   (core module $m
@@ -97,7 +84,7 @@ func writeGuest(ts *testscript.TestScript, neg bool, args []string) {
 	var err error
 	switch kind := args[1]; {
 	case kind == "core":
-		data = coreGuest
+		data = sample.CoreGuest
 	case strings.HasPrefix(kind, "component"):
 		version := "0.1.0"
 		if _, v, ok := strings.Cut(kind, "@"); ok {
@@ -125,7 +112,7 @@ func writeHeader(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func publish(ts *testscript.TestScript, neg bool, args []string) {
-	ts.Check(put(ts.MkAbs("."), args[0], ts.MkAbs(args[1])))
+	ts.Check(sample.Publish(ts.MkAbs("."), args[0], ts.MkAbs(args[1])))
 }
 
 func isDocument(ts *testscript.TestScript, neg bool, args []string) {
