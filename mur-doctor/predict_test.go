@@ -123,7 +123,7 @@ func brokenProjects() []broken {
 		{code: "E-RUN-009", name: "prompt file", names: []string{"inference.system_prompt_file", "DIR/gone.md", "does not exist"}, files: with(strings.Replace(agent, "model: m", "model: m, system_prompt_file: gone.md", 1)+freely, driver+auth, "core")},
 		{code: "E-IO-003", name: "work folders", names: []string{"DIR/workdir", "not a directory"}, files: and(own(""), "workdir", "")},
 		{code: "E-RUN-006", name: "no built-in driver", names: []string{"builtin/gone"}, files: own("inference: {driver: {artifact: builtin/gone}, model: m}\n")},
-		{code: "E-RUN-030", name: "driver of processes", needs: "component", files: with(agent+freely, driver+auth, `(component (instance (export "murmur:driver/process@0.1.0")))`)},
+		{code: "E-RUN-030", name: "driver of processes", names: []string{"ana/one@1.0.0", "murmur:driver/process@0.1.0"}, needs: "component", files: with(agent+freely, driver+auth, `(component (instance (export "murmur:driver/process@0.1.0")))`)},
 		{code: "E-BLD-003", name: "two payloads", names: []string{"a.wasm, b.wasm"}, files: with(script+useOne, tool, "core"), breaks: func(dir, _ string) error { return rename(dir, "t.wasm", "a.wasm", "b.wasm") }},
 		{code: "E-REG-103", name: "signature of other bytes", names: []string{"ana/one@1.0.0", "SHA256:", "other bytes"}, files: and(with(script+useOne, tool, "core"), "home/config.yaml", "trust: {require: all, keys: [ana.pub]}\n"), breaks: signOther},
 		{code: "E-REG-104", name: "key to trust", names: []string{"HOME/gone.pub", "does not exist"}, files: and(own(""), "home/config.yaml", "trust: {require: all, keys: [gone.pub]}\n")},
@@ -139,7 +139,7 @@ var firstCode = regexp.MustCompile(`^error\[([EW]-[A-Z]+-\d+)\]: (.*)`)
 // 1 and names what its code owes. DIA-6, DIA-33, DIA-36, DIA-208, SES-271, and the codes
 // DIA-40, DIA-45 to DIA-48, DIA-50, DIA-52 to DIA-57, DIA-60 to DIA-62, DIA-64 to DIA-69,
 // DIA-71, DIA-80 to DIA-82, DIA-84, DIA-86, DIA-87, DIA-98, DIA-99, DIA-103, DIA-104,
-// DIA-121, DIA-203 to DIA-205
+// DIA-108, DIA-121, DIA-203 to DIA-205
 func TestEveryRefusalIsPredicted(t *testing.T) {
 	stage, launch := murtest.Command(t, "mur-stage"), murtest.Command(t, "mur-launch")
 	murtest.Command(t, "mur-shell") // beside it

@@ -117,7 +117,11 @@ func Open(content *layout.Content, about []*layout.Content, what string, o Optio
 	b := &Bundle{Digest: content.Digest, Content: content, About: about}
 	fault := func(format string, args ...any) error {
 		reason := fmt.Errorf(format, args...)
-		return diag.Errorf("E-REG-101", "%s can not be used: %w", what, reason).
+		named := what
+		if !strings.Contains(what, content.Digest) {
+			named += " (" + content.Digest + ")"
+		}
+		return diag.Errorf("E-REG-101", "%s can not be used: %w", named, reason).
 			About(diag.Subject{Kind: diag.Artifact, Name: what}).
 			Name("bundle", what).Name("digest", content.Digest).Name("reason", reason.Error())
 	}

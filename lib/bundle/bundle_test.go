@@ -140,7 +140,7 @@ func TestBreaches(t *testing.T) {
 	}
 }
 
-// ART-208: layers of other types, orders, titles and annotations.
+// ART-208, DIA-202: layers of other types, orders, titles and annotations.
 func TestOddContents(t *testing.T) {
 	b := made(t)
 	layers := func() []layout.Layer {
@@ -170,7 +170,7 @@ func TestOddContents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(content, nil, "x", options); diag.CodeOf(err) != "E-REG-101" || !strings.Contains(err.Error(), c.says) {
+		if _, err := Open(content, nil, "x", options); diag.CodeOf(err) != "E-REG-101" || !strings.Contains(err.Error(), "x ("+content.Digest+") can not be used: ") || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}

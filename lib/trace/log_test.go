@@ -257,14 +257,14 @@ func TestManyWritersKeepOneChain(t *testing.T) {
 	}
 }
 
-// TRC-82, TRC-83: what a failed write means to whom.
+// TRC-82, TRC-83, DIA-85: what a failed write means to whom.
 func TestFailedWrites(t *testing.T) {
 	s := newSession(t, Meta)
 	var survived []error
 	s.log.opt.Survived = func(err error) { survived = append(survived, err) }
 	s.start(nil)
 	s.log.Close()
-	if _, err := s.own.Write(ToolCall{Status: "ok"}); diag.CodeOf(err) != "E-RUN-007" {
+	if _, err := s.own.Write(ToolCall{Status: "ok"}); diag.CodeOf(err) != "E-RUN-007" || !strings.Contains(err.Error(), "a line of the trace") || !strings.Contains(err.Error(), "/trace.jsonl: ") {
 		t.Fatalf("%v", err)
 	}
 	for _, p := range []Payload{Compaction{}, CompactionDeclined{}, ContextSeed{}, Retention{}} {

@@ -157,15 +157,16 @@ func landlock(l confine.Landlock) Check {
 }
 
 // appArmor explains userns_grant (CON-18) and how to load the profile (CON-19).
-func appArmor(grant string) Check {
+func appArmor(r confine.Reading) Check {
 	const load = "load the profile: sudo apparmor_parser -r mur-sealed, from " + profilePlace
-	switch grant {
+	if w, open := r.OpenNamespaces(); open {
+		return Check{Name: "apparmor", Status: Warning, Code: w.Code, Message: w.Message, Remedy: load + ", then sysctl kernel.apparmor_restrict_unprivileged_userns=1"}
+	}
+	switch *r.UsernsGrant {
 	case confine.UsernsAppArmorAbsent:
 		return ok("apparmor", "AppArmor does not restrict user namespaces here (apparmor_absent)")
 	case confine.UsernsProfile:
 		return ok("apparmor", "this program runs under the AppArmor profile mur-sealed (profile_confining)")
-	case confine.UsernsHostWide:
-		return Check{Name: "apparmor", Status: Warning, Code: "W-SEC-013", Message: "AppArmor is on and user namespaces are open to every program of this host (restriction_disabled_host_wide)", Remedy: load + ", then sysctl kernel.apparmor_restrict_unprivileged_userns=1"}
 	default:
 		return Check{Name: "apparmor", Status: Warning, Code: "E-CAP-003", Message: "AppArmor withholds user namespaces from mur (withheld)", Remedy: load}
 	}

@@ -11,7 +11,10 @@ import (
 	"github.com/mur-capsules/mur/lib/confine"
 )
 
-// CON-4, DIA-195: what a fact is called, and its cure.
+// granted is a reading with a value of userns_grant.
+func granted(grant string) confine.Reading { return confine.Reading{UsernsGrant: &grant} }
+
+// CON-4, DIA-149, DIA-195: what a fact is called, and its cure.
 func TestFactRows(t *testing.T) {
 	zero, some := int64(0), int64(1000)
 	whole := Facts{Namespaces: map[string]string{"user": "", "pid": ""}, Calls: map[string]bool{"openat2": true}, OpenFiles: Limit{1024, 4096}}
@@ -38,9 +41,9 @@ func TestFactRows(t *testing.T) {
 		{"few files", Facts{OpenFiles: Limit{64, 256}}.openFiles(), Warning, "256 if raised; a session may need 1024", "ulimit -Hn 1024"},
 		{"old Landlock", landlock(confine.Landlock{State: confine.LandlockEnforced, ABI: 3}), OK, "does not know TCP ports, ioctl on devices, signals and abstract sockets, audit, UDP, path-named unix sockets", ""},
 		{"no Landlock", landlock(confine.Landlock{State: confine.LandlockAbsent}), Warning, "Landlock is absent", "5.13"},
-		{"profile", appArmor(confine.UsernsProfile), OK, "mur-sealed", ""},
-		{"open to all", appArmor(confine.UsernsHostWide), Warning, "open to every program", "apparmor_restrict_unprivileged_userns=1"},
-		{"withheld", appArmor(confine.UsernsWithheld), Warning, "withholds", "apparmor_parser -r mur-sealed"},
+		{"profile", appArmor(granted(confine.UsernsProfile)), OK, "mur-sealed", ""},
+		{"open to all", appArmor(granted(confine.UsernsHostWide)), Warning, "open to every program of this host (kernel.apparmor_restrict_unprivileged_userns is 0)", "apparmor_restrict_unprivileged_userns=1"},
+		{"withheld", appArmor(granted(confine.UsernsWithheld)), Warning, "withholds", "apparmor_parser -r mur-sealed"},
 		{"cgroup read-only", cgroupScope(confine.Cgroup{Blocker: &confine.Blocker{Name: "delegation-missing", Errno: int(unix.EROFS)}}), Warning, "delegation-missing (read-only file system, errno 30)", "mount them writable"},
 		{"cgroup of others", cgroupScope(confine.Cgroup{Blocker: &confine.Blocker{Name: "delegation-missing", Errno: int(unix.EACCES)}}), Warning, "delegation-missing", "Delegate=yes"},
 		{"no controller", cgroupScope(confine.Cgroup{Blocker: &confine.Blocker{Name: "controller-missing", Step: "find controller pids"}}), Warning, "find controller pids", "subtree_control"},

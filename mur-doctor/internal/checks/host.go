@@ -59,7 +59,7 @@ func confinement(r confine.Reading, f Facts, best confine.Decision) []Check {
 		proc, cgroupScope(r.Cgroup),
 	}
 	if r.UsernsGrant != nil {
-		rows = append(rows, appArmor(*r.UsernsGrant))
+		rows = append(rows, appArmor(r))
 	}
 	if r.Root != nil {
 		rows = append(rows, root(*r.Root))

@@ -32,7 +32,7 @@ type world struct {
 	lines    []trace.Payload
 	recorded []Message
 	shown    []string
-	warned   []diag.Code
+	warned   []diag.Warning
 	asked    []string // order of what was called
 }
 
@@ -54,7 +54,7 @@ func (w *world) run(task Task) Outcome {
 	p := Parts{
 		Model: w, Spend: w.meter, Desk: w, Trace: w, Sink: w, Record: w, Counter: counter,
 		Mask:  func(s string) string { return strings.ReplaceAll(s, "sk-secret", "[redacted]") },
-		Fatal: func() error { return w.fatal }, Warn: func(d diag.Warning) { w.warned = append(w.warned, d.Code) },
+		Fatal: func() error { return w.fatal }, Warn: func(d diag.Warning) { w.warned = append(w.warned, d) },
 	}
 	if w.gate != nil {
 		p.Gate = w

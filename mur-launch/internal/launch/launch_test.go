@@ -168,3 +168,22 @@ func TestLaunchEndsACapsuleWhoseToolHangs(t *testing.T) {
 		t.Errorf("trace %s: %+v", s.types(), call)
 	}
 }
+
+// DIA-159: a session whose running record can not be written runs, and it is
+// said what that means.
+func TestLaunchWithoutARunningRecord(t *testing.T) {
+	s := stage(t, `[{"do":"print"}]`)
+	if err := os.RemoveAll(filepath.Join(s.home, "running")); err != nil {
+		t.Fatal(err)
+	}
+	s.writeAt(filepath.Join(s.home, "running"), "in the way")
+	var warned []diag.Warning
+	s.warn = func(w diag.Warning) { warned = append(warned, w) }
+	l := s.launch(context.Background())
+	if l.err != nil || l.outcome.Ending != "ok" {
+		t.Fatalf("%v %+v", l.err, l.outcome)
+	}
+	if len(warned) != 1 || warned[0].Code != "W-SEC-023" || !strings.Contains(warned[0].Message, filepath.Join(s.home, "running")) || !strings.Contains(warned[0].Message, "nothing but its URL") {
+		t.Errorf("warned %+v", warned)
+	}
+}

@@ -18,7 +18,7 @@ import (
 func (l *launching) run(ctx context.Context) *Outcome {
 	began := time.Now()
 	if err := running.Write(l.home, l.runningRecord()); err != nil {
-		l.warn(diag.Warningf("W-SEC-023", "session", "the running record can not be written: %s", err))
+		l.warn(diag.Warningf("W-SEC-023", "session", "the running record can not be written: %s; nothing but its URL, where it has one, leads to this session", err))
 	}
 	l.opt.Announce(l.start())
 

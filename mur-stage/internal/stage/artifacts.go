@@ -247,28 +247,28 @@ func (s *staging) readPayload(ctx context.Context, a *staged, found *store.Found
 	if err != nil {
 		return err
 	}
-	if kind == wasmhost.Driver && isProcessDriver(wasm) {
-		return diag.Errorf("E-RUN-030", "%s is a driver for transport: process, and inference.transport is http", what).
-			In("resolve").About(refOf(a.entry).Subject()).Name("name@version", what)
+	if process := processInterface(wasm); kind == wasmhost.Driver && process != "" {
+		return diag.Errorf("E-RUN-030", "%s is a driver for transport: process, as it exports %s, and inference.transport is http", what, process).
+			In("resolve").About(refOf(a.entry).Subject()).Name("name@version", what).Name("interface", process)
 	}
 	g, err := s.prepare(ctx, what, name, wasm, found.SHA256, kind)
 	a.guest, a.payload = &g, &g.payload
 	return err
 }
 
-// isProcessDriver tells whether a component exports the process interface of any
-// version.
-func isProcessDriver(wasm []byte) bool {
+// processInterface is the process interface, of whatever version, that a component
+// exports, "" for none.
+func processInterface(wasm []byte) string {
 	c, ok := artifact.ReadContracts(wasm)
 	if !ok {
-		return false
+		return ""
 	}
 	for _, name := range c.Exports {
 		if strings.HasPrefix(name, "murmur:driver/process@") {
-			return true
+			return name
 		}
 	}
-	return false
+	return ""
 }
 
 // maxSkill bounds a skill text that is read from a path.

@@ -14,14 +14,11 @@ func (s *staging) warnCapsule() error {
 	return nil
 }
 
-// openNamespaces is W-SEC-013.
+// openNamespaces is W-SEC-013, which matters to a capsule that asks for sealed.
 func openNamespaces(d confine.Decision, r confine.Reading) []diag.Warning {
-	if r.UsernsGrant == nil || *r.UsernsGrant != confine.UsernsHostWide || d.Declared != policy.Sealed {
+	w, open := r.OpenNamespaces()
+	if !open || d.Declared != policy.Sealed {
 		return nil
 	}
-	w := diag.Warningf("W-SEC-013", "containment",
-		"user namespaces are open to every program of this host (kernel.apparmor_restrict_unprivileged_userns is 0); load the AppArmor profile mur-sealed and set it to 1 to open them to mur alone")
-	w.Phase = "check"
-	w.Names = map[string]any{"setting": "kernel.apparmor_restrict_unprivileged_userns"}
 	return []diag.Warning{w}
 }
