@@ -36,3 +36,26 @@ func ScopeRefusal(reason error) error {
 		In("launch").About(diag.Subject{Kind: diag.Host, Name: "cgroup"}).
 		Name("reason", reason.Error()).Name("delegation", delegation)
 }
+
+// LimitIO bounds the bandwidth of a session's scope by set, and says what became of
+// it: the one limit of a scope that a session does without (CON-187, SES-109). Somebody
+// who declared it is warned; an unconfined session has no default.
+func LimitIO(p policy.Policy, unconfined bool, set func(bytesPerSec uint64) error) (IOMax, []diag.Warning) {
+	bytes, declared := p.Resources.CgroupIOBytesPerSec, p.DeclaredResources.CgroupIOBytesPerSec
+	io := IOMax{DeclaredBytesPerSec: declared, Status: "not-required"}
+	if unconfined && declared == nil {
+		return io, nil
+	}
+	err := set(uint64(bytes))
+	switch {
+	case declared == nil:
+	case err == nil:
+		io.Status = "enforced"
+	default:
+		io.Status, io.Reason = "unavailable", err.Error()
+		w := diag.Warningf("W-SEC-021", "resources", "capabilities.resources.cgroup_io_bytes_per_sec = %d does not hold: %v", bytes, err)
+		w.Names = map[string]any{"declared": bytes, "reason": err.Error()}
+		return io, []diag.Warning{w}
+	}
+	return io, nil
+}

@@ -6,14 +6,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/fs"
 	"github.com/opencontainers/cgroups/fs2"
-	"golang.org/x/sys/unix"
 
 	"github.com/mur-capsules/mur/lib/confine"
 )
@@ -30,9 +29,15 @@ type Scope struct {
 
 // Leaf is a worker's group below a scope.
 type Leaf struct {
-	scope *Scope
-	paths map[string]string
-	m     cgroups.Manager
+	scope  *Scope
+	paths  map[string]string
+	shared []string // of the scope, that its worker is in as well
+	m      cgroups.Manager
+}
+
+// dirs are all that a process of the leaf is in.
+func (l *Leaf) dirs() []string {
+	return append(slices.Collect(maps.Values(l.paths)), l.shared...)
 }
 
 // New makes the scope in the hierarchies of a reading and writes its limits. The
@@ -42,13 +47,7 @@ func New(r confine.Cgroup, name string, l Limits) (*Scope, error) {
 	if err := r.Missing(); err != nil {
 		return nil, err
 	}
-	s := &Scope{version: *r.Version, paths: map[string]string{}}
-	for controller, dir := range r.Hierarchies {
-		if s.version == 2 {
-			controller = ""
-		}
-		s.paths[controller] = filepath.Join(dir, name)
-	}
+	s := &Scope{version: *r.Version, paths: place(r, name)}
 	res := s.resources(l)
 	var err error
 	if s.m, err = s.manager(s.paths, res); err != nil {
@@ -62,6 +61,27 @@ func New(r confine.Cgroup, name string, l Limits) (*Scope, error) {
 		return nil, fmt.Errorf("write limits: %w", err)
 	}
 	return s, nil
+}
+
+// Dirs are the directories that New makes a scope of: for who is told before that it
+// is to remove them should the maker die. A reading without hierarchies has none.
+func Dirs(r confine.Cgroup, name string) []string {
+	if r.Version == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Values(place(r, name)))
+}
+
+// place is where the scope of a name lies, by controller; v2 has one place, for "".
+func place(r confine.Cgroup, name string) map[string]string {
+	paths := map[string]string{}
+	for controller, dir := range r.Hierarchies {
+		if *r.Version == 2 {
+			controller = ""
+		}
+		paths[controller] = filepath.Join(dir, name)
+	}
+	return paths
 }
 
 // resources are limits in the words of the library.
@@ -149,10 +169,18 @@ func (s *Scope) remove(paths map[string]string) error {
 // Remove removes the scope; its leaves are gone already (CON-190: best effort).
 func (s *Scope) Remove() error { return s.remove(s.paths) }
 
+// flat is the v1 controller whose limits hold for the very group they are written to
+// and for none below it (blk-throttle.c): workers are in the scope's own group there.
+const flat = "blkio"
+
 // Leaf makes a group for one worker.
 func (s *Scope) Leaf(name string) (*Leaf, error) {
 	l := &Leaf{scope: s, paths: map[string]string{}}
 	for controller, dir := range s.paths {
+		if controller == flat {
+			l.shared = append(l.shared, dir)
+			continue
+		}
 		l.paths[controller] = filepath.Join(dir, name)
 	}
 	if err := s.make(l.paths); err != nil {
@@ -175,7 +203,7 @@ func (l *Leaf) Doors() ([]*os.File, error) {
 		return nil, nil
 	}
 	var doors []*os.File
-	for _, dir := range l.paths {
+	for _, dir := range l.dirs() {
 		f, err := os.OpenFile(filepath.Join(dir, "tasks"), os.O_WRONLY, 0)
 		if err != nil {
 			for _, f := range doors {
@@ -190,7 +218,7 @@ func (l *Leaf) Doors() ([]*os.File, error) {
 
 // Add moves a process into the leaf, in every hierarchy.
 func (l *Leaf) Add(pid int) error {
-	for _, dir := range l.paths {
+	for _, dir := range l.dirs() {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
 			return fmt.Errorf("move process %d: %w", pid, err)
 		}
@@ -227,44 +255,4 @@ func counter(path, key string) int64 {
 		}
 	}
 	return -1
-}
-
-// killTime is how long the processes of a leaf may take to end (CON-189).
-const killTime = 2 * time.Second
-
-// Kill ends every process of the leaf, removes it, and reports an error when
-// some process did not end within two seconds (CON-189).
-func (l *Leaf) Kill() error {
-	pause := 250 * time.Microsecond
-	for end := time.Now().Add(killTime); ; pause = min(2*pause, 10*time.Millisecond) {
-		// A group without a process gets none, so that nothing need be frozen.
-		pids, err := cgroups.GetAllPids(l.processes())
-		if err == nil && len(pids) > 0 {
-			// Frozen, nothing forks between being listed and being signalled.
-			_ = l.m.Freeze(cgroups.Frozen)
-			pids, err = cgroups.GetAllPids(l.processes())
-			for _, pid := range pids {
-				_ = unix.Kill(pid, unix.SIGKILL)
-			}
-			_ = l.m.Freeze(cgroups.Thawed)
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		if len(pids) == 0 && l.scope.remove(l.paths) == nil {
-			return nil
-		}
-		if time.Now().After(end) {
-			return errors.New("processes of the group did not end within two seconds")
-		}
-		time.Sleep(pause)
-	}
-}
-
-// processes is the directory whose cgroup.procs lists the leaf.
-func (l *Leaf) processes() string {
-	if l.scope.version == 2 {
-		return l.paths[""]
-	}
-	return l.paths["pids"]
 }

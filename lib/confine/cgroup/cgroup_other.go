@@ -29,6 +29,21 @@ func New(r confine.Cgroup, _ string, _ Limits) (*Scope, error) {
 // Existing fails.
 func Existing(int, map[string]string) (*Scope, error) { return nil, errNone }
 
+// Dirs are none.
+func Dirs(confine.Cgroup, string) []string { return nil }
+
+// Leftover is a group that a killed program left, which none does here.
+type Leftover struct {
+	Name string
+	PID  int // its maker's
+}
+
+// Leftovers are none.
+func Leftovers(confine.Cgroup) []Leftover { return nil }
+
+// Remove has nothing to remove.
+func (l Leftover) Remove() error { return nil }
+
 // Version is 0.
 func (s *Scope) Version() int { return 0 }
 

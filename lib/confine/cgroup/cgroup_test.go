@@ -1,138 +1,37 @@
 package cgroup
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 
-	"github.com/mur-capsules/mur/lib/confine/probe"
+	"github.com/mur-capsules/mur/lib/policy"
 )
 
-func scope(t *testing.T, l Limits) (*Scope, *Leaf) {
-	t.Helper()
-	r := probe.Host().Cgroup
-	if r.Version == nil {
-		t.Skipf("no cgroup is delegated to uid %d: %v", os.Getuid(), r.Blocker)
+// CON-183, CON-185
+func TestNames(t *testing.T) {
+	if got := Name("ses_0a/..b\u00e9", 7); got != "murmur-ses_0ab-7-1" {
+		t.Errorf("%q", got)
 	}
-	s, err := New(r, fmt.Sprintf("murmur-test-%d", os.Getpid()), l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := s.Leaf("leaf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := leaf.Kill(); err != nil {
-			t.Error(err)
+	for name, pid := range map[string]int{
+		Name("run-1796078838531-23739", 23739): 23739, Name("ses_01a22f", 4): 4,
+		"murmur-delegation-probe-12": 12, "murmur-supervisor": 0, "murmur-ses-1": 0, "murmur-7-1": 0, "murmur--7-1": 0,
+		"murmur-ses_x-07-1": 0, "murmur-ses_x--7-1": 7, "murmur-ses_x-0-1": 0, "murmur-ses_x-99999999999999999999-1": 0,
+		"run-1-2-1": 0, "": 0, "murmur-delegation-probe-": 0, "user.slice": 0,
+	} {
+		if got := maker(name); got != pid {
+			t.Errorf("%q is made by %d, not by %d", name, got, pid)
 		}
-		if err := s.Remove(); err != nil {
-			t.Error(err)
-		}
-		for _, dir := range s.paths {
-			if _, err := os.Stat(dir); err == nil {
-				t.Errorf("%s is left", dir)
-			}
-		}
-	})
-	return s, leaf
-}
-
-// within runs a shell line that waits to be moved into the leaf.
-func within(t *testing.T, l *Leaf, line string) (string, error) {
-	t.Helper()
-	cmd := exec.Command("/bin/sh", "-c", "read go; "+line)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Add(cmd.Process.Pid); err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprintln(in, "go")
-	in.Close()
-	err = cmd.Wait()
-	return out.String(), err
-}
-
-// CON-186, CON-197, CON-198, CON-200
-func TestLimitsAreHitAndCounted(t *testing.T) {
-	_, leaf := scope(t, Limits{MemoryBytes: 32 << 20, PidsMax: 20, CPUPercent: 100})
-	before := leaf.Counts()
-	if _, err := within(t, leaf, "head -c 200m /dev/zero | tail -c 200m > /dev/null; exit 0"); err != nil {
-		t.Log(err)
-	}
-	after := leaf.Counts()
-	if before.OOMKills < 0 || after.OOMKills <= before.OOMKills {
-		t.Errorf("OOM kills %d then %d", before.OOMKills, after.OOMKills)
-	}
-	out, _ := within(t, leaf, "for i in $(seq 60); do sleep 0.3 & done; wait")
-	if n := leaf.Counts().PidsMax; n <= after.PidsMax {
-		t.Errorf("pids limit hit %d times: %s", n, out)
 	}
 }
 
-// What writes 0 into every door is in the leaf with all its children. CON-132
-func TestDoors(t *testing.T) {
-	_, leaf := scope(t, Limits{})
-	doors, err := leaf.Doors()
-	if err != nil {
-		t.Fatal(err)
+// CON-28, CON-186, SES-110
+func TestLimitsOf(t *testing.T) {
+	pids := int64(7)
+	d := policy.DeclaredResources{CgroupPidsMax: &pids}
+	p := policy.Policy{Resources: d.Resolve(), DeclaredResources: d}
+	if got, want := LimitsOf(p, false), (Limits{MemoryBytes: 4 << 30, PidsMax: 7, CPUPercent: 200}); got != want {
+		t.Errorf("contained: %+v", got)
 	}
-	if leaf.scope.version == 2 {
-		if doors != nil {
-			t.Error("a process of cgroup v2 has no doors")
-		}
-		return
-	}
-	if len(doors) != len(leaf.paths) {
-		t.Errorf("%d doors to %d hierarchies", len(doors), len(leaf.paths))
-	}
-	var script strings.Builder
-	for i, f := range doors {
-		defer f.Close()
-		fmt.Fprintf(&script, "echo 0 >&%d; ", 3+i)
-	}
-	cmd := exec.Command("/bin/sh", "-c", script.String()+"cat /proc/self/cgroup")
-	cmd.ExtraFiles = doors
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if n := strings.Count(string(out), "/leaf\n"); n < len(doors) {
-		t.Errorf("in %d groups of %d:\n%s", n, len(doors), out)
-	}
-}
-
-// CON-189, CON-190: a fork bomb stands still and is gone.
-func TestKillEndsAForkBomb(t *testing.T) {
-	_, leaf := scope(t, Limits{PidsMax: 200, MemoryBytes: 256 << 20})
-	cmd := exec.Command("/bin/sh", "-c", "read go; f() { f | f & }; f; sleep 100")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := leaf.Add(cmd.Process.Pid); err != nil {
-		t.Fatal(err)
-	}
-	fmt.Fprintln(in, "go")
-	in.Close()
-	if err := leaf.Kill(); err != nil {
-		t.Error(err)
-	}
-	_ = cmd.Wait()
-	// For the clean-up, which kills a leaf that is there.
-	if err := leaf.scope.make(leaf.paths); err != nil {
-		t.Fatal(err)
+	if got, want := LimitsOf(p, true), (Limits{PidsMax: 7}); got != want {
+		t.Errorf("unconfined: %+v", got)
 	}
 }

@@ -12,6 +12,59 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// killTime is how long the processes of a leaf may take to end (CON-189).
+const killTime = 2 * time.Second
+
+// Kill ends every process of the leaf, removes it, and reports an error when
+// some process did not end within two seconds (CON-189).
+func (l *Leaf) Kill() error {
+	pause := 250 * time.Microsecond
+	for end := time.Now().Add(killTime); ; pause = min(2*pause, 10*time.Millisecond) {
+		n, err := l.signal()
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if n == 0 && l.scope.remove(l.paths) == nil {
+			return nil
+		}
+		if time.Now().After(end) {
+			return errors.New("processes of the group did not end within two seconds")
+		}
+		time.Sleep(pause)
+	}
+}
+
+// signal sends SIGKILL to what is in the leaf and says how many processes that were:
+// in one step where the kernel has one, else frozen, so that nothing forks between
+// being listed and being signalled. Without a freezer, what was forked meanwhile is
+// found the next time.
+func (l *Leaf) signal() (int, error) {
+	pids, err := cgroups.GetAllPids(l.processes())
+	if err != nil || len(pids) == 0 {
+		return 0, err
+	}
+	if l.scope.version == 2 && write(filepath.Join(l.paths[""], "cgroup.kill"), "1") == nil {
+		return len(pids), nil
+	}
+	_ = l.m.Freeze(cgroups.Frozen)
+	defer func() { _ = l.m.Freeze(cgroups.Thawed) }()
+	if pids, err = cgroups.GetAllPids(l.processes()); err != nil {
+		return 0, err
+	}
+	for _, pid := range pids {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	return len(pids), nil
+}
+
+// processes is the directory whose cgroup.procs lists the leaf.
+func (l *Leaf) processes() string {
+	if l.scope.version == 2 {
+		return l.paths[""]
+	}
+	return l.paths["pids"]
+}
+
 // clearTime is how long the processes of a scope may take to end.
 const clearTime = 2 * time.Second
 
@@ -65,22 +118,22 @@ func (s *Scope) LimitIO(dev uint64, bytesPerSec uint64) error {
 	if s.version == 2 {
 		dir := s.paths[""]
 		_ = os.WriteFile(filepath.Join(filepath.Dir(dir), "cgroup.subtree_control"), []byte("+io"), 0) // told by the next write
-		return limit(filepath.Join(dir, "io.max"), fmt.Sprintf("%s rbps=%d wbps=%d", disk, bytesPerSec, bytesPerSec))
+		return write(filepath.Join(dir, "io.max"), fmt.Sprintf("%s rbps=%d wbps=%d", disk, bytesPerSec, bytesPerSec))
 	}
 	dir, ok := s.paths["blkio"]
 	if !ok {
 		return errors.New("there is no blkio controller")
 	}
 	for _, file := range []string{"blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"} {
-		if err := limit(filepath.Join(dir, file), fmt.Sprintf("%s %d", disk, bytesPerSec)); err != nil {
+		if err := write(filepath.Join(dir, file), fmt.Sprintf("%s %d", disk, bytesPerSec)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func limit(file, text string) error {
-	// Never made: a controller that is not there has no file.
+// write writes one of the files a group has; one that is not there is not made.
+func write(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
 		return err

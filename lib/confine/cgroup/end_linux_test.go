@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mur-capsules/mur/lib/confine/probe"
 )
 
@@ -53,26 +51,5 @@ func TestClearLeavesNothing(t *testing.T) {
 	}
 	if err := s.Clear(); err != nil {
 		t.Errorf("a second time: %v", err)
-	}
-}
-
-// CON-187
-func TestLimitIO(t *testing.T) {
-	r := probe.Host().Cgroup
-	if r.Version == nil {
-		t.Skipf("no cgroup is delegated to uid %d: %v", os.Getuid(), r.Blocker)
-	}
-	s, err := New(r, fmt.Sprintf("murmur-io-%d", os.Getpid()), Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Clear()
-	var st unix.Stat_t
-	if err := unix.Stat(t.TempDir(), &st); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("on %d:%d: %v", unix.Major(st.Dev), unix.Minor(st.Dev), s.LimitIO(st.Dev, 1<<30))
-	if err := s.LimitIO(unix.Mkdev(0, 40), 1); err == nil {
-		t.Error("a file system without a device was limited")
 	}
 }

@@ -3,10 +3,8 @@ package launch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -155,54 +153,25 @@ func needsScope(doc *session.Document) bool {
 // makeScope makes the session's group with its limits; E-RUN-012 says what is
 // missing and how to get it.
 func makeScope(doc *session.Document) (*cgroup.Scope, error) {
-	r, d := doc.Policy.Resources, doc.Policy.DeclaredResources
-	pick := func(value int64, declared *int64) uint64 {
-		if doc.Containment.Unconfined && declared == nil {
-			return 0
-		}
-		return uint64(value)
-	}
-	s, err := cgroup.New(doc.HostProbe.Cgroup, scopeName(doc.SessionID, os.Getpid()), cgroup.Limits{
-		MemoryBytes: pick(r.CgroupMemoryBytes, d.CgroupMemoryBytes), PidsMax: pick(r.CgroupPidsMax, d.CgroupPidsMax),
-		CPUPercent: pick(r.CgroupCPUPercent, d.CgroupCPUPercent),
-	})
+	s, err := cgroup.New(doc.HostProbe.Cgroup, cgroup.Name(doc.SessionID, os.Getpid()), cgroup.LimitsOf(doc.Policy, doc.Containment.Unconfined))
 	if err == nil {
 		return s, nil
 	}
 	return nil, confine.ScopeRefusal(err)
 }
 
-// scopeName is that of CON-185.
-func scopeName(id string, pid int) string {
-	plain := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-			return r
-		}
-		return -1
-	}, id)
-	return fmt.Sprintf("murmur-%s-%d-1", plain, pid)
-}
-
 // limitIO bounds the bandwidth of the work folder's device. The scope does without
 // (SES-109, CON-187).
 func (l *launching) limitIO() {
-	p, bytes := l.procs, l.doc.Policy.Resources.CgroupIOBytesPerSec
-	if l.doc.Containment.Unconfined && p.io.DeclaredBytesPerSec == nil {
-		return
-	}
-	var st unix.Stat_t
-	err := unix.Fstat(int(l.held.Work.File().Fd()), &st)
-	if err == nil {
-		err = p.scope.LimitIO(uint64(st.Dev), uint64(bytes))
-	}
-	switch {
-	case p.io.DeclaredBytesPerSec == nil:
-	case err == nil:
-		p.io.Status = "enforced"
-	default:
-		p.io.Status, p.io.Reason = "unavailable", err.Error()
-		w := diag.Warningf("W-SEC-021", "resources", "capabilities.resources.cgroup_io_bytes_per_sec = %d does not hold: %v", bytes, err)
-		w.Names = map[string]any{"declared": bytes, "reason": err.Error()}
+	var warnings []diag.Warning
+	l.procs.io, warnings = confine.LimitIO(l.doc.Policy, l.doc.Containment.Unconfined, func(bytes uint64) error {
+		var st unix.Stat_t
+		if err := unix.Fstat(int(l.held.Work.File().Fd()), &st); err != nil {
+			return err
+		}
+		return l.procs.scope.LimitIO(uint64(st.Dev), bytes)
+	})
+	for _, w := range warnings {
 		l.warn(w)
 	}
 }

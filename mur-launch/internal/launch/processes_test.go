@@ -57,13 +57,6 @@ func TestWhatASessionOfProcessesNeeds(t *testing.T) {
 	}
 }
 
-// CON-185
-func TestScopeName(t *testing.T) {
-	if got := scopeName("ses_01/../x y", 7); got != "murmur-ses_01xy-7-1" {
-		t.Error(got)
-	}
-}
-
 // DIA-90, CON-178
 func TestScopeThatCanNotBeMade(t *testing.T) {
 	d := shellDocument()

@@ -44,6 +44,10 @@ func StartNetwork(ctx context.Context, rules policy.Rules, note func(string)) (*
 	return n, nil
 }
 
+// Bequeath names cgroup directories, made already or not yet, that go when this process
+// dies and has not removed them (CON-133).
+func (n *Network) Bequeath(groups []string) error { return n.holder.Bequeath(groups) }
+
 // IPv6 reports whether the namespace has it.
 func (n *Network) IPv6() bool { return n.ipv6 }
 

@@ -20,6 +20,9 @@ func StartNetwork(context.Context, policy.Rules, func(string)) (*Network, error)
 	return nil, &worker.StepError{Step: "unshare network namespace", Errno: unix.ENOSYS}
 }
 
+// Bequeath has nobody to leave a group to.
+func (n *Network) Bequeath([]string) error { return nil }
+
 // IPv6 is false.
 func (n *Network) IPv6() bool { return false }
 

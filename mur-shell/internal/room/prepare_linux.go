@@ -5,9 +5,7 @@ package room
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -22,11 +20,6 @@ import (
 // themselves with.
 func (r *Room) prepare() (err error) {
 	cfg := r.cfg
-	if cfg.Scope != nil && cfg.OwnScope && cfg.Network != nil {
-		if err := cfg.Network.holder.Bequeath(slices.Collect(maps.Values(cfg.Scope.Dirs()))); err != nil {
-			return fmt.Errorf("leave the scope to the holder: %w", err)
-		}
-	}
 	if cfg.Plan.Filter {
 		arch, err := seccomp.Host()
 		if err != nil {

@@ -39,10 +39,8 @@ type Config struct {
 	// State and Etc are directories of the session for a composed root's skeletons
 	// and its synthetic files; neither is in a tree commands are granted.
 	State, Etc string
-	// Scope is the session's cgroup, or nil. OwnScope: should this process die, the
-	// scope is to go with it.
-	Scope    *cgroup.Scope
-	OwnScope bool
+	// Scope is the session's cgroup, or nil.
+	Scope *cgroup.Scope
 	// Network was started before, or is nil where the plan has none. Open takes it
 	// over and closes it on error.
 	Network *Network

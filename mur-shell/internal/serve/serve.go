@@ -113,7 +113,7 @@ func Serve(ctx context.Context, c Config) error {
 		_ = s.terms.Close()
 		if s.orphan && s.scope != nil {
 			// Whoever made the scope has died and can not remove it any more.
-			_ = s.scope.Remove()
+			_ = s.scope.Clear()
 		}
 		s.notes()
 	}()

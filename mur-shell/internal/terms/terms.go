@@ -3,7 +3,6 @@ package terms
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,7 +99,7 @@ func (t *Terms) Room(ctx context.Context) (*room.Room, error) {
 	}
 	cfg := room.Config{
 		ID: t.ID, Plan: t.Plan, Reading: t.Reading, Policy: t.Policy, Binds: t.Binds, Staged: t.Staged,
-		Scope: t.scope, OwnScope: t.ownScope, Network: t.Network, Note: t.notes.Add,
+		Scope: t.scope, Network: t.Network, Note: t.notes.Add,
 		State: t.state, Etc: t.etc,
 	}
 	if t.Plan.ComposedRoot {
@@ -114,34 +113,6 @@ func (t *Terms) Room(ctx context.Context) (*room.Room, error) {
 	return room.Open(ctx, cfg)
 }
 
-// Within puts the session into a scope that somebody else made, or into none.
-func (t *Terms) Within(s *cgroup.Scope) { t.scope, t.given = s, true }
-
-// makeScope makes the session's group. Outside of a session a host that delegates
-// none is a warning, unless a limit that only a group holds was asked for on Linux
-// (MAN-304).
-func (t *Terms) makeScope() error {
-	d := t.Policy.DeclaredResources
-	if t.given || t.Decision.Declared == policy.Unconfined && !d.Cgroup() {
-		return nil
-	}
-	r := t.Policy.Resources
-	limits := cgroup.Limits{MemoryBytes: uint64(r.CgroupMemoryBytes), PidsMax: uint64(r.CgroupPidsMax), CPUPercent: uint64(r.CgroupCPUPercent)}
-	scope, err := cgroup.New(t.Reading.Cgroup, fmt.Sprintf("murmur-%s-%d-1", t.ID, os.Getpid()), limits)
-	if err == nil {
-		t.scope, t.ownScope = scope, true
-		return nil
-	}
-	if d.Cgroup() && t.Reading.Linux() {
-		return diag.Errorf("E-RUN-012", "the cgroup_* limits can not be held: %w", err).In("launch").
-			About(diag.Subject{Kind: diag.Host, Name: "cgroup"}).Name("step", err.Error()).Name("reason", err.Error()).
-			Hint("delegate the memory, pids and cpu controllers to this user, or drop the cgroup_* limits; mur-doctor says what is missing")
-	}
-	t.Warnings = append(t.Warnings, diag.Warningf("W-SEC-010", "resources",
-		"no cgroup can be made here (%s): limits hold for each process and for the number of processes, not for memory and CPU of all together", err))
-	return nil
-}
-
 // Close ends what the terms still hold and removes what a run without a session
 // made, unless it was kept. The room is closed before.
 func (t *Terms) Close() error {
@@ -150,7 +121,7 @@ func (t *Terms) Close() error {
 		t.Network.Close()
 	}
 	if t.ownScope {
-		errs = append(errs, t.scope.Remove())
+		errs = append(errs, t.scope.Clear())
 	}
 	if t.records == nil {
 		return errors.Join(errs...)
