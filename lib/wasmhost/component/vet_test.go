@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,12 +113,17 @@ func TestVet(t *testing.T) {
 			}
 		})
 	}
+	// What no shell can be made of is compiled.
+	odd := edit("(global $b", "(global funcref (ref.func $named)) (func $named) (global $b")
+	if le := sameVerdict(t, odd, wasmhost.Tool); le != nil || engine.sound(t.Context(), odd, wasmhost.Tool) {
+		t.Errorf("a constant that names a function: %v", le)
+	}
 }
 
 // Every module is found, however deep, and the hull has none of its code.
-func TestPeel(t *testing.T) {
+func TestHollow(t *testing.T) {
 	whole := nested(t, "i32.const 123456789")
-	hull, modules, err := peel(whole)
+	hull, modules, err := hollow(whole)
 	if err != nil || len(modules) != 2 {
 		t.Fatalf("%d modules, %v", len(modules), err)
 	}
@@ -128,10 +135,10 @@ func TestPeel(t *testing.T) {
 		t.Error("the hull has code")
 	}
 	for n := range whole {
-		if _, _, err := peel(whole[:n]); err == nil && n != len(magic) {
+		if _, _, err := hollow(whole[:n]); err == nil && n != len(magic) {
 			// A component may end after any of its sections.
 			if _, _, err := names(whole[:n]); err != nil {
-				t.Errorf("%d bytes of it are peeled", n)
+				t.Errorf("%d bytes of it are hollowed", n)
 			}
 		}
 	}
@@ -139,8 +146,74 @@ func TestPeel(t *testing.T) {
 	for range 2 * maxNesting {
 		deep = append(append(bytes.Clone(magic), componentSection), append(leb(len(deep)), deep...)...)
 	}
-	if _, _, err := peel(deep); !errors.Is(err, errDamaged) {
-		t.Errorf("any depth is peeled: %v", err)
+	if _, _, err := hollow(deep); !errors.Is(err, errDamaged) {
+		t.Errorf("any depth is hollowed: %v", err)
+	}
+}
+
+// A shell has the types of its module, whatever they are, and the functions it
+// exports alone.
+func TestShell(t *testing.T) {
+	const sections = `
+	  (import "a" "f" (func $f (param i64) (result f32)))
+	  (import "a" "m" (memory 1 3))
+	  (import "a" "t" (table 2 externref))
+	  (import "a" "g" (global (mut v128)))
+	  (import "a" "f2" (func $f2))`
+	module := wat(t, `(module`+sections+`
+	  (func $inner (param i32) (result i32) local.get 0)
+	  (func $start)
+	  (func $out (export "out") (param i32 i32) (result i64 i32) i64.const 1 i32.const 2)
+	  (func $more (export "more") (export "twice") i32.const 1 call $inner drop)
+	  (export "f" (func $f)) (export "f2" (func $f2)) (export "m" (memory 0)) (export "t" (table 0)) (export "g" (global 0))
+	  (table $own (export "own") 3 10 funcref)
+	  (global $one (export "one") (mut f64) (f64.const 1))
+	  (start $start)
+	  (elem (table $own) (i32.const 0) func $inner $out)
+	  (data (i32.const 0) "some bytes"))`)
+	got, err := shell(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := wat(t, `(module`+sections+`
+	  (func $out (export "out") (param i32 i32) (result i64 i32) unreachable)
+	  (func $more (export "more") unreachable)
+	  (func $twice (export "twice") unreachable)
+	  (export "f" (func $f)) (export "f2" (func $f2)) (export "m" (memory 0)) (export "t" (table 0)) (export "g" (global 0))
+	  (table $own (export "own") 3 10 funcref)
+	  (global $one (export "one") (mut f64) (f64.const 1)))`)
+	for _, m := range [][]byte{got, want} {
+		if err := engine.wt.ValidateModule(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	typeOf := func(m []byte) (list [][]byte) {
+		r := &reader{b: m[len(moduleMagic):]}
+		for len(r.b) > 0 {
+			if id, body := r.byte(), r.bytes(); id == coreImport || id == coreExport || id == coreTable || id == coreGlobal {
+				list = append(list, body)
+			}
+		}
+		return list
+	}
+	if g, w := typeOf(got), typeOf(want); !slices.EqualFunc(g, w, bytes.Equal) {
+		t.Errorf("%q, want %q", g, w)
+	}
+	g, err := engine.wt.CompileModule(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	w, err := engine.wt.CompileModule(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if !maps.Equal(g.Exports(), w.Exports()) {
+		t.Errorf("exports %v, want %v", g.Exports(), w.Exports())
+	}
+	if _, err := shell(wat(t, `(module (func $f) (global funcref (ref.func $f)))`)); err == nil {
+		t.Error("a constant that names a function is lost")
 	}
 }
 
