@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mur-capsules/mur/lib/diag"
+	"github.com/mur-capsules/mur/lib/manifest"
 )
 
 // Unix file types in an entry's mode.
@@ -162,24 +163,22 @@ func (a *Archive) Read(name string) ([]byte, error) {
 	if e == nil || e.dir {
 		return nil, fmt.Errorf("entry %s: %w", diag.Quote(name), ErrNoEntry)
 	}
-	data, err := e.read(a.limits.EntryBytes)
+	data, err := e.read(a.limits.EntryBytes, tooLarge(a.limits.EntryBytes))
 	if err != nil {
 		return nil, fmt.Errorf("entry %s %w", diag.Quote(name), err)
 	}
 	return data, nil
 }
 
-func (e *entry) read(ceiling uint64) ([]byte, error) {
-	tooLarge := fmt.Errorf("is larger than the ceiling of %d bytes (%s)", ceiling, CeilingVariable)
-	var src io.Reader = bytes.NewReader(e.data)
-	if e.method == methodDeflate {
-		fr := flate.NewReader(src)
-		defer fr.Close()
-		src = fr
-	}
+// read decompresses an entry; over is the error of one with more bytes than the
+// ceiling.
+func (e *entry) read(ceiling uint64, over error) ([]byte, error) {
+	src, done := e.open()
+	defer done()
 	var buf bytes.Buffer
-	// The declared size only spares copying while the buffer grows.
-	buf.Grow(int(min(e.size, ceiling, 1<<20)))
+	// The declared size only spares copying while the buffer grows; deflate makes
+	// at most 1032 bytes of one.
+	buf.Grow(int(min(e.size, ceiling, 1032*uint64(len(e.data)))) + bytes.MinRead)
 	if ceiling < 1<<62 {
 		src = io.LimitReader(src, int64(ceiling)+1)
 	}
@@ -188,13 +187,27 @@ func (e *entry) read(ceiling uint64) ([]byte, error) {
 	}
 	switch {
 	case uint64(buf.Len()) > ceiling:
-		return nil, tooLarge
+		return nil, over
 	case uint64(buf.Len()) != e.size:
 		return nil, fmt.Errorf("has %d bytes and declares %d", buf.Len(), e.size)
 	case crc32.ChecksumIEEE(buf.Bytes()) != e.crc:
 		return nil, errors.New("does not have its checksum")
 	}
 	return buf.Bytes(), nil
+}
+
+func tooLarge(ceiling uint64) error {
+	return fmt.Errorf("is larger than the ceiling of %d bytes (%s)", ceiling, CeilingVariable)
+}
+
+// open returns what the entry decompresses to; done releases it.
+func (e *entry) open() (src io.Reader, done func()) {
+	src = bytes.NewReader(e.data)
+	if e.method != methodDeflate {
+		return src, func() {}
+	}
+	fr := flate.NewReader(src)
+	return fr, func() { fr.Close() }
 }
 
 // Text returns the file name as text, which must be UTF-8 (ART-43).
@@ -209,10 +222,24 @@ func (a *Archive) Text(name string) (string, error) {
 	return string(data), nil
 }
 
-// Manifest returns the bytes of the archive's murmur.yaml.
+// Manifest returns the bytes of the archive's murmur.yaml. Of one that is longer
+// than a manifest may be (MAN-17) no more is decompressed.
 func (a *Archive) Manifest() ([]byte, error) {
-	text, err := a.Text(ManifestName)
-	return []byte(text), err
+	if !a.Has(ManifestName) {
+		return nil, fmt.Errorf("entry %s: %w", diag.Quote(ManifestName), ErrNoEntry)
+	}
+	ceiling, over := a.limits.EntryBytes, tooLarge(a.limits.EntryBytes)
+	if ceiling > manifest.MaxBytes {
+		ceiling, over = manifest.MaxBytes, fmt.Errorf("is larger than the %d bytes a manifest may have", manifest.MaxBytes)
+	}
+	data, err := a.byName[ManifestName].read(ceiling, over)
+	if err != nil {
+		return nil, fmt.Errorf("entry %s %w", diag.Quote(ManifestName), err)
+	}
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("entry %s is not UTF-8 text", diag.Quote(ManifestName))
+	}
+	return data, nil
 }
 
 // Fault gives the error of a reader its code and name: E-IO-003 naming

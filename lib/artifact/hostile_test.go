@@ -444,7 +444,7 @@ func FuzzArchive(f *testing.F) {
 			if zf.Name != e.name {
 				t.Fatalf("entry %q, archive/zip sees %q", e.name, zf.Name)
 			}
-			got, err := e.read(limits.EntryBytes)
+			got, err := e.read(limits.EntryBytes, tooLarge(limits.EntryBytes))
 			if err != nil {
 				continue
 			}

@@ -122,17 +122,20 @@ func planEntries(declared []string) ([]planned, []diag.Warning, error) {
 				"requires_files lists %s, which the packer writes itself; it is packed once", diag.Quote(entry)))
 			continue
 		}
-		key := p.archive
-		if strings.EqualFold(key, "skill.md") {
-			key = "skill.md" // an archive has one skill text, whatever its case
-		}
-		if first, ok := seen[key]; ok {
-			return nil, nil, diag.Errorf("E-BLD-002", "requires_files entries %s and %s both become %s in the archive",
+		if key := strings.ToLower(p.archive); key == ManifestName {
+			return nil, nil, badEntry(entry, "its name in the archive is that of the manifest, but for case")
+		} else if first, ok := seen[key]; ok {
+			how := "both become %s in the archive"
+			if path.Clean(strings.ReplaceAll(first, `\`, "/")) != p.archive {
+				how += ", but for case"
+			}
+			return nil, nil, diag.Errorf("E-BLD-002", "requires_files entries %s and %s "+how,
 				diag.Quote(first), diag.Quote(entry), diag.Quote(p.archive)).
 				About(diag.Subject{Kind: diag.ManifestKey, Name: "requires_files"}).
 				Name("entry", first).Name("other entry", entry).Name("archive name", p.archive)
+		} else {
+			seen[key] = entry
 		}
-		seen[key] = entry
 		out = append(out, p)
 	}
 	return out, warnings, nil

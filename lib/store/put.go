@@ -133,11 +133,14 @@ func checkRef(ref artifact.Ref, what string) error {
 	return artifact.Fault(what, err)
 }
 
-// Put stores an item. An existing archive or hash of its name, version and
+// Put stores an item, once its archive was read through (ART-221). An existing archive or hash of its name, version and
 // platform is replaced when overwrite is set, else it is E-REG-003 (ART-54). It
 // returns the path of the archive. Writers of one version wait for each other
 // until ctx ends.
 func (s *Store) Put(ctx context.Context, it *Item, overwrite bool) (string, error) {
+	if err := it.Archive.Examine(ctx); err != nil {
+		return "", artifact.Fault(it.Ref.String(), err)
+	}
 	meta, err := json.Marshal(it.metaFile())
 	if err != nil {
 		return "", err

@@ -86,6 +86,11 @@ func (in *installer) shelve(ctx context.Context, f fetched) report.Row {
 	if row.SignedBy, err = b.Check(ctx, in.Trust); err != nil {
 		return row.Fail(err)
 	}
+	for _, it := range b.Items {
+		if err := it.Archive.Examine(ctx); err != nil {
+			return row.Fail(artifact.Fault(it.Ref.String(), err))
+		}
+	}
 	if err := bundle.ShelfOf(in.Home).Put(ctx, b, f.asked); err != nil {
 		return row.Fail(err)
 	}

@@ -65,6 +65,9 @@ func Publish(ctx context.Context, p *project.Places, o PublishOptions) (report.R
 		return report.Row{}, err
 	}
 	if o.Registry != nil {
+		if err := it.Archive.Examine(ctx); err != nil {
+			return report.Row{}, artifact.Fault(path, err)
+		}
 		return o.Registry.push(ctx, it)
 	}
 	stored, err := p.Global.Put(ctx, it, false)
