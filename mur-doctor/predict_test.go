@@ -74,7 +74,7 @@ func brokenProjects() []broken {
 		{code: "E-IO-003", name: "relative home", files: own(""), env: []string{"MURMUR_HOME=relative"}},
 		{code: "E-IO-003", name: "configuration", names: []string{"HOME/config.yaml", "found integer"}, files: and(own(""), "home/config.yaml", "spend: 7\n")},
 		{code: "E-IO-003", name: "environment file", files: and(own(""), ".env", "no equals sign\n")},
-		{code: "E-MAN-003", name: "lent path", files: and(own(""), "home/config.yaml", "host_paths: [relative]\n")},
+		{code: "E-MAN-003", name: "lent path", names: []string{"relative", "HOME/config.yaml"}, files: and(own(""), "home/config.yaml", "host_paths: [relative]\n")},
 		{code: "E-RUN-003", name: "lock of another version", names: []string{"DIR/murmur.lock", "99", "3 alone"}, files: and(own(""), "murmur.lock", "lock_version: 99\nartifacts: []\n")},
 		{code: "E-RUN-003", name: "no pin", names: []string{"ana/one@1.0.0", "murmur.lock"}, files: and(with(script+useOne, tool, "core"), "murmur.lock", "lock_version: 3\nartifacts: []\n")},
 		{code: "E-RUN-020", name: "spawner", names: []string{"MURMUR_SPAWNER", "can not do"}, files: own(""), env: []string{"MURMUR_SPAWNER=x"}, passes: true},
@@ -120,6 +120,8 @@ func brokenProjects() []broken {
 		{code: "E-MAN-003", name: "credential", names: []string{"artifacts[0].gateway.api_key (ana/one)", "credentials.SOME_KEY in HOME/config.yaml", "the variable SOME_KEY"}, files: with(agent+keyed, driver+auth, "core")},
 		{code: "E-RUN-025", name: "no upstream_auth", names: []string{"ana/one@1.0.0"}, files: with(agent+freely, driver, "core")},
 		{code: "E-RUN-026", name: "spend ledger", names: []string{"HOME/spend", "not a directory"}, files: and(and(with(agent+freely, driver+auth, "core"), "home/config.yaml", "spend: {tree_tokens: 5}\n"), "home/spend", "")},
+		{code: "E-RUN-026", name: "ledger of the day", names: []string{"HOME/spend", "not a directory"}, files: and(and(with(agent+freely, driver+auth, "core"), "home/config.yaml", "spend: {machine_tokens_per_day: 5}\n"), "home/spend", "")},
+		{code: "E-CAP-003", name: "before any artifact", names: []string{"containment sealed", "gives advisory"}, files: with(script+useOne+"capabilities: {containment: sealed, filesystem: {workdir_exec: true}}\n", tool, "nonsense")},
 		{code: "E-RUN-009", name: "prompt file", names: []string{"inference.system_prompt_file", "DIR/gone.md", "does not exist"}, files: with(strings.Replace(agent, "model: m", "model: m, system_prompt_file: gone.md", 1)+freely, driver+auth, "core")},
 		{code: "E-IO-003", name: "work folders", names: []string{"DIR/workdir", "not a directory"}, files: and(own(""), "workdir", "")},
 		{code: "E-RUN-006", name: "no built-in driver", names: []string{"builtin/gone"}, files: own("inference: {driver: {artifact: builtin/gone}, model: m}\n")},
@@ -139,7 +141,8 @@ var firstCode = regexp.MustCompile(`^error\[([EW]-[A-Z]+-\d+)\]: (.*)`)
 // 1 and names what its code owes. DIA-6, DIA-33, DIA-36, DIA-208, SES-271, and the codes
 // DIA-40, DIA-45 to DIA-48, DIA-50, DIA-52 to DIA-57, DIA-60 to DIA-62, DIA-64 to DIA-69,
 // DIA-71, DIA-80 to DIA-82, DIA-84, DIA-86, DIA-87, DIA-98, DIA-99, DIA-103, DIA-104,
-// DIA-108, DIA-121, DIA-203 to DIA-205
+// DIA-108, DIA-121, DIA-203 to DIA-205. What is refused has made no session: MAN-53,
+// MAN-122, MAN-147, MAN-190, MAN-289, MAN-292
 func TestEveryRefusalIsPredicted(t *testing.T) {
 	stage, launch := murtest.Command(t, "mur-stage"), murtest.Command(t, "mur-launch")
 	murtest.Command(t, "mur-shell") // beside it
@@ -203,6 +206,9 @@ func predicted(t *testing.T, b broken, bin string) {
 	m := firstCode.FindSubmatch(said)
 	if err == nil || m == nil || string(m[1]) != b.code {
 		t.Fatalf("%s: %v, want %s: %s", cmd.Path, err, b.code, said)
+	}
+	if left, _ := os.ReadDir(filepath.Join(home, "sessions")); len(left) > 0 && !b.alone {
+		t.Errorf("a refused staging left %v", left)
 	}
 	if status := cmd.ProcessState.ExitCode(); status != 1 {
 		t.Errorf("the status of %s is %d", cmd.Path, status)

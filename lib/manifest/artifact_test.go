@@ -131,6 +131,37 @@ func TestModelLimits(t *testing.T) {
 	}
 }
 
+// MAN-244, MAN-245, MAN-248, MAN-249: what describes an artifact, what it is absent as,
+// and that the words of a hook are read in a hook alone.
+func TestDescriptions(t *testing.T) {
+	a := mustArtifact(t, head+"description: '  counts things '\ntags: [text, count]\n")
+	if a.Description != "counts things" || !slices.Equal(a.Tags, []string{"text", "count"}) {
+		t.Errorf("%q %q", a.Description, a.Tags)
+	}
+	for _, text := range []string{"", "description:\nupstream_auth:\n", "description: ' '\ntags: []\n"} {
+		if a := mustArtifact(t, head+text); a.Description != "" || len(a.Tags) != 0 {
+			t.Errorf("%q: %q %q", text, a.Description, a.Tags)
+		}
+	}
+	for text, says := range map[string]string{
+		"description: [x]\n": "description: expected string, found list",
+		"tags: text\n":       "tags: expected list, found string",
+		"tags: [text, {}]\n": "tags[1]: expected string, found mapping",
+	} {
+		_, _, err := ParseArtifact("/a/murmur.yaml", []byte(head+text), ArtifactOptions{})
+		if diag.CodeOf(err) != "E-MAN-003" || !strings.HasSuffix(err.Error(), says) {
+			t.Errorf("%q: %v, want %s", text, err, says)
+		}
+	}
+	for _, role := range []string{"tool", "driver", "skill", "hook"} {
+		text := head + "runtime: " + role + "\nbinding: on-nothing\nexecution_mode: later\ncommit_policy: perhaps\n"
+		_, _, err := ParseArtifact("/a/murmur.yaml", []byte(text), ArtifactOptions{Pack: true})
+		if (err != nil) != (role == "hook") {
+			t.Errorf("%s: %v", role, err)
+		}
+	}
+}
+
 // MAN-251 to MAN-263, HOK-1 to HOK-3: every combination of words, against the
 // table of section 14.2 written out once more.
 func TestContracts(t *testing.T) {
@@ -197,7 +228,7 @@ func TestContractFaults(t *testing.T) {
 	}
 }
 
-// MAN-266, MAN-267, MAN-268, MAN-97
+// MAN-248, MAN-266, MAN-267, MAN-268, MAN-97
 func TestUpstreamAuth(t *testing.T) {
 	a := mustArtifact(t, head+"upstream_auth:\n  header: Authorization\n  value: Bearer {key}\n")
 	if got, err := a.UpstreamAuth("d@1"); err != nil || got != (UpstreamAuth{"Authorization", "Bearer {key}"}) {

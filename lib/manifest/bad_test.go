@@ -42,7 +42,7 @@ func said(err error) string {
 // MAN-145, MAN-148 to MAN-152, MAN-155 to MAN-159, MAN-164 to MAN-168, MAN-170
 // to MAN-175, MAN-178 to MAN-182, MAN-184, MAN-188, MAN-193, MAN-195, MAN-197,
 // MAN-198, MAN-200 to MAN-205, MAN-207 to MAN-209, MAN-217 to MAN-220, MAN-227
-// to MAN-235, MAN-306, MAN-308, ART-8, ART-9, SHL-57, DIA-64, DIA-65, DIA-66
+// to MAN-235, MAN-306, MAN-308, MAN-125, ART-8, ART-9, SHL-57, DIA-64, DIA-65, DIA-66
 func TestBadManifests(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.txtar")
 	if err != nil || len(files) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 )
 
-// WIT-2, WIT-4, WIT-5, ART-114, DIA-107, DIA-194
+// WIT-2, WIT-4, WIT-5, ART-114, MAN-190, DIA-107, DIA-194
 func TestRefusalCodes(t *testing.T) {
 	for _, tc := range []struct {
 		kind Kind

@@ -95,7 +95,8 @@ func room(t *testing.T, files map[string]string) (*workfs.Root, *session.Documen
 
 func head(name, rest string) string { return "name: " + name + "\nversion: '1'\n" + rest }
 
-// TOL-9 to TOL-17, TOL-120, TOL-121, ART-118, ART-120, AGT-40
+// TOL-9 to TOL-17, TOL-120, TOL-121, ART-118, ART-120, AGT-40, MAN-54, MAN-244,
+// MAN-271
 func TestInventory(t *testing.T) {
 	root, d := room(t, map[string]string{
 		"tools/zeta/murmur.yaml":   head("zeta", "runtime: tool\ndescription: '  last  '\ninput_schema: {type: object, required: [b], properties: {b: {type: string}, a: {type: integer}}}\n"),

@@ -12,7 +12,7 @@ import (
 	"github.com/mur-capsules/mur/lib/session"
 )
 
-// SES-174, SES-175, SES-178
+// SES-174, SES-175, SES-178, MAN-307
 func TestDeadlineOf(t *testing.T) {
 	start := time.Now()
 	staged := func(secs, length int64) *session.Deadline {
@@ -34,6 +34,7 @@ func TestDeadlineOf(t *testing.T) {
 		{"the flag is nearer", staged(90, 100), 50 * time.Second, nil, 50 * time.Second, 5 * time.Second},
 		{"the flag is farther", staged(90, 100), 500 * time.Second, nil, 90 * time.Second, 10 * time.Second},
 		{"the flag alone", nil, 50 * time.Second, &notice, 50 * time.Second, 7 * time.Second},
+		{"the notice of a staged one", staged(90, 100), 0, &notice, 90 * time.Second, 7 * time.Second},
 		{"past", staged(-5, 100), 0, nil, -5 * time.Second, 10 * time.Second},
 	} {
 		d := deadlineOf(&session.Document{Deadline: c.doc, Lifecycle: session.Lifecycle{DeadlineNoticeSecs: c.notice}}, c.flag, start)

@@ -65,7 +65,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// AGT-158, AGT-159, TOL-104, MAN-82, MAN-84, SES-113
+// AGT-158, AGT-159, TOL-104, MAN-82, MAN-84, MAN-125, SES-113
 func TestGuestEnvironment(t *testing.T) {
 	d := document()
 	d.Policy.EnvAllow = []string{"LANG", "UNSET", "MURMUR_SESSION_ID", "MURMUR_ARTIFACT_CONFIG", "OPENAI_API_KEY", "STRIPPED", "LANG"}

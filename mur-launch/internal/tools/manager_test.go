@@ -59,7 +59,7 @@ func TestManagerAnswers(t *testing.T) {
 	}
 }
 
-// ART-138, ART-158, ART-137
+// ART-138, ART-158, ART-137, DIA-188
 func TestManagerPullsAndRemovesNothing(t *testing.T) {
 	r := newRoom(t)
 	m, ctx := r.Manager(), context.Background()
