@@ -5,6 +5,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -47,7 +48,9 @@ type Finding struct {
 // Run looks at every artifact the manifest takes from a store, in its order, and
 // warns of pins nobody declares (W-REG-101), of native payloads without a
 // platform (W-REG-001) and of stale interfaces in what the project's store holds
-// besides (W-REG-003). The error is that of a store that cannot be listed.
+// besides (W-REG-003). The error is that of a store that cannot be listed, or joins
+// those of versions in it that nobody declares and that cannot be read; the
+// findings are whole all the same.
 func Run(ctx context.Context, p Project, warn func(diag.Warning)) ([]Finding, error) {
 	declared := map[names.Full]bool{}
 	var entries []manifest.Entry
@@ -185,9 +188,12 @@ func stale(c artifact.Contracts) []*wasmhost.LoadError {
 // staleBesides warns of stale interfaces in what the project's store holds and
 // the project does not declare.
 func (p Project) staleBesides(ctx context.Context, declared map[names.Full]bool, warn func(diag.Warning)) error {
-	rows, err := p.Stores[0].List(ctx)
-	if err != nil {
-		return err
+	rows, bad, err := p.Stores[0].Look(ctx)
+	faults := []error{err}
+	for _, b := range bad {
+		if !declared[b.Ref.Full] { // else it is a finding
+			faults = append(faults, b.Err)
+		}
 	}
 	for _, r := range rows {
 		if declared[r.Ref.Full] || r.Meta.Contracts == nil {
@@ -201,5 +207,5 @@ func (p Project) staleBesides(ctx context.Context, declared map[names.Full]bool,
 			warn(w)
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }

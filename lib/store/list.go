@@ -28,21 +28,40 @@ type Row struct {
 // List returns what the store holds, sorted by full name, version and kind. A
 // version directory counts when it holds an archive with its hash (ART-58).
 // Archives are opened only where .meta.json is missing (ART-52). An absent store
-// holds nothing.
+// holds nothing. The error joins one for each version that can not be read; the
+// rows are all others.
 func (s *Store) List(ctx context.Context) ([]Row, error) {
-	var rows []Row
-	err := s.each(func(ref artifact.Ref) error {
+	rows, bad, err := s.Look(ctx)
+	faults := []error{err}
+	for _, b := range bad {
+		faults = append(faults, b.Err)
+	}
+	return rows, errors.Join(faults...)
+}
+
+// Unreadable is a version of which a store can not tell what it holds; Err has a
+// code.
+type Unreadable struct {
+	Ref artifact.Ref
+	Err error
+}
+
+// Look is List that keeps the versions it can not read apart.
+func (s *Store) Look(ctx context.Context) (rows []Row, bad []Unreadable, err error) {
+	err = s.each(func(ref artifact.Ref) error {
 		row, ok, err := s.row(ctx, ref)
-		if ok {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			bad = append(bad, Unreadable{ref, s.fault(ref, err)})
+		case ok:
 			rows = append(rows, row)
 		}
-		return err
+		return nil
 	})
-	if err != nil {
-		return nil, workfs.Fault(err, fmt.Sprintf("cannot list the %s store", s.label))
-	}
 	SortRows(rows)
-	return rows, nil
+	return rows, bad, workfs.Fault(err, fmt.Sprintf("cannot list the %s store", s.label))
 }
 
 // SortRows sorts rows by full name, version and kind; rows of one artifact keep

@@ -304,6 +304,12 @@ func TestList(t *testing.T) {
 	if err != nil || strings.Join(got, " ") != want {
 		t.Errorf("%v\n got %s\nwant %s", err, strings.Join(got, " "), want)
 	}
+	// One that can not be read hides no other.
+	put(t, s, "local/odd@1", host, skill(t, "odd", "1", "t"))
+	os.WriteFile(dir+"/local/odd/1/odd-1.sha256", make([]byte, 5000), 0o644)
+	if again, err := s.List(ctx); diag.CodeOf(err) != "E-IO-003" || !strings.Contains(err.Error(), "cannot read local/odd@1 in the project store") || len(again) != len(rows) {
+		t.Errorf("%d rows, %v", len(again), err)
+	}
 	vs, err := s.Versions(ctx, names.Full{Scope: "local", Name: "x"}, host)
 	if err != nil || strings.Join(vs, " ") != "1.9.0-rc.1 1.9.0 1.10.0" {
 		t.Errorf("%v %v", vs, err)

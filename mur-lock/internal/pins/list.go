@@ -2,6 +2,7 @@ package pins
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -40,10 +41,14 @@ func List(ctx context.Context, p *project.Places, o ListOptions) (report.Report,
 		}
 	}
 	var rows []store.Row
+	var faults []error
 	for _, s := range stores {
-		more, err := s.List(ctx)
+		more, bad, err := s.Look(ctx)
+		for _, b := range bad {
+			faults = append(faults, b.Err)
+		}
 		if err != nil {
-			return report.Report{}, err
+			faults = append(faults, err)
 		}
 		for _, r := range more {
 			if o.Contract == "" || r.HasContract(o.Contract) {
@@ -52,7 +57,7 @@ func List(ctx context.Context, p *project.Places, o ListOptions) (report.Report,
 		}
 	}
 	store.SortRows(rows)
-	return report.Report{Rows: render(rows, lock, o.All)}, nil
+	return report.Report{Rows: render(rows, lock, o.All), Also: errors.Join(faults...)}, nil
 }
 
 func render(rows []store.Row, lock lockfile.Lock, scope bool) []report.Row {

@@ -27,11 +27,11 @@ func Verify(ctx context.Context, p *project.Places, warn func(diag.Warning)) (re
 		return report.Report{}, err
 	}
 	findings, err := audit.Run(ctx, audit.Project{Manifest: m, Lock: lock, LockPath: p.LockPath(), Stores: p.Chain(), Host: p.Host, Limits: p.Limits, Trust: p.Trust}, warn)
-	var rep report.Report
+	rep := report.Report{Also: err}
 	for _, f := range findings {
 		rep.Rows = append(rep.Rows, row(f))
 	}
-	return rep, err
+	return rep, nil
 }
 
 func row(f audit.Finding) report.Row {

@@ -120,15 +120,19 @@ func (r Row) From(o lockfile.Origin) Row {
 type Report struct {
 	Rows []Row
 	Note string // a last line for people, "" for none
+	Also error  // failures that are no row's
 }
 
-// Err joins the failures of all rows, or is nil.
+// Err joins the failures of all rows and those of none, or is nil.
 func (r Report) Err() error {
 	var all []error
 	for _, row := range r.Rows {
 		all = append(all, row.Errors...)
 	}
-	return errors.Join(all...)
+	if joined, ok := r.Also.(interface{ Unwrap() []error }); ok {
+		return errors.Join(append(all, joined.Unwrap()...)...)
+	}
+	return errors.Join(append(all, r.Also)...)
 }
 
 // Write prints the report: one JSON object, or the rows' lines.
