@@ -100,7 +100,7 @@ func (s Shelf) unused(dir *workfs.Root, used map[string]bool, all bool) ([]Lefto
 		case len(parts) > 0:
 			l.Reason = "it was not removed to the end"
 		case missing(dir, name+fileSuffix):
-			l.Reason = "it is gone but for its addresses"
+			l.Reason = "nothing of it is left but what named it"
 		default:
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mur-capsules/mur/lib/ids"
@@ -206,6 +207,85 @@ func TestUnreadableDocument(t *testing.T) {
 		t.Error("nobody knows what is used, and it was removed")
 	}
 	if _, err := s.Find(b.Digest, options); err != nil {
+		t.Error(err)
+	}
+}
+
+// ART-220: stagings and removals at once; what a staging was given stays until its
+// session is gone.
+func TestFreeBesideStagings(t *testing.T) {
+	ctx := context.Background()
+	s, home := shelfOf(t)
+	b := made(t)
+	if err := s.Put(ctx, b, "oci://x/ana/demo:1"); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var freed int
+	var pruner, stagers sync.WaitGroup
+	pruner.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			found, err := s.Unused(false)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, l := range found {
+				n, err := s.Free(ctx, l)
+				if err != nil && !errors.Is(err, ErrUsed) {
+					t.Error(err)
+					return
+				}
+				freed += int(n)
+			}
+		}
+	})
+	whole := func(dir, when string) {
+		for _, f := range []string{"murmur.yaml", "capsule.wasm", ".murmur/artifacts/ana/style/1.0.0/style-1.0.0.mur.zip"} {
+			if _, err := os.Stat(filepath.Join(dir, f)); err != nil {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+	}
+	for range 3 {
+		stagers.Go(func() {
+			for range 15 {
+				laid, err := s.Unpack(ctx, b, options)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				whole(laid.Dir, "while it is staged")
+				dir, _ := staged(t, home, b)
+				laid.Release()
+				whole(laid.Dir, "once it was staged")
+				if err := os.RemoveAll(dir.Path()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	stagers.Wait()
+	// Nobody stages any more, so one more round frees what is left.
+	close(done)
+	pruner.Wait()
+	found, err := s.Unused(false)
+	for _, l := range found {
+		n, err := s.Free(ctx, l)
+		if err != nil {
+			t.Error(err)
+		}
+		freed += int(n)
+	}
+	if err != nil || freed == 0 {
+		t.Errorf("freed %d bytes, %v", freed, err)
+	}
+	if _, err := s.Find("oci://x/ana/demo:1", options); err != nil {
 		t.Error(err)
 	}
 }
