@@ -14,6 +14,11 @@ func NeedsScope(declared policy.Class, asked policy.DeclaredResources) bool {
 	return declared != policy.Unconfined || asked.Cgroup()
 }
 
+// SupervisorGroup is the leaf of its own group that whoever makes a scope on cgroup v2
+// moves into, where controllers are handed down from a group without processes alone
+// (CON-184). A process in it has the group above for its own (CON-181).
+const SupervisorGroup = "murmur-supervisor"
+
 // Missing says why no scope can be made, nil when the hierarchies for one are there.
 func (c Cgroup) Missing() error {
 	switch {

@@ -75,7 +75,7 @@ var rooms = map[string][]string{
 	"wasmhost/wasmtime/bare":   {},
 	"wasmhost/conformance":     {"wasmhost", "wasmhost/core", "wasmhost/component", "wasmhost/outbound", "policy"},
 	"internal/strictyaml":      {"diag"},
-	"confine/cgroup":           {"confine"},
+	"confine/cgroup":           {"confine", "policy"},
 	"confine/seccomp/gen":      {},
 	"guest/guesthttp":          {"guest"},
 	"guest/internal/murmur":    {},

@@ -147,8 +147,7 @@ func (s *Scope) make(paths map[string]string) error {
 	}
 	if s.version == 2 {
 		// Children get the controllers their parent hands down (cgroups(7)).
-		up := filepath.Join(filepath.Dir(paths[""]), "cgroup.subtree_control")
-		if err := os.WriteFile(up, []byte("+memory +pids +cpu"), 0); err != nil {
+		if err := handDown(filepath.Dir(paths[""]), "+memory +pids +cpu"); err != nil {
 			_ = s.remove(paths)
 			return fmt.Errorf("hand down controllers: %w", err)
 		}

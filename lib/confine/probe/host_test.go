@@ -4,6 +4,7 @@ package probe
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,19 +97,24 @@ func TestChooseCgroups(t *testing.T) {
 		"32 20 0:28 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n" +
 		"33 20 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
 	refuse := func(string) error { return &os.PathError{Op: "mkdir", Path: "x", Err: unix.EROFS} }
+	crowded := func(string) error { return &os.PathError{Op: "write", Path: "x", Err: unix.EBUSY} }
 	allow := func(string) error { return nil }
 	for _, tc := range []struct {
 		name, mounts, own, controllers string
 		try                            func(string) error
 		version                        int
 		hierarchy                      string // of memory
-		blocker                        string
+		blocker                        string // and its step after a blank
 	}{
 		{"v2", v2, "0::/user.slice\n", "cpu memory pids io", allow, 2, "/sys/fs/cgroup/user.slice", ""},
 		{"hybrid takes v1", hybrid, "3:memory:/job\n2:pids:/\n1:cpu,cpuacct:/\n0::/\n", "hugetlb", allow, 1, "/sys/fs/cgroup/memory/job", ""},
-		{"nothing mounted", "", "", "", allow, 0, "", "controller-missing"},
-		{"v2 without pids", v2, "0::/\n", "cpu memory", allow, 0, "", "controller-missing"},
-		{"read-only", v2, "0::/\n", "cpu memory pids", refuse, 0, "", "delegation-missing"},
+		{"v2, moved out of the way", v2, "0::/user.slice/a.scope/murmur-supervisor\n", "cpu memory pids", allow, 2, "/sys/fs/cgroup/user.slice/a.scope", ""},
+		{"nothing mounted", "", "", "", allow, 0, "", "controller-missing find controller memory"},
+		{"v2 without pids", v2, "0::/a\n", "cpu memory", allow, 0, "", "controller-missing find controller pids in /sys/fs/cgroup/a"},
+		{"a user's session", v2, "0::/user.slice/user-1000.slice/session-3.scope\n", "memory pids", allow, 0, "", "controller-missing find controller cpu in /sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope"},
+		{"v1 without cpu", strings.Join(strings.SplitAfter(hybrid, "\n")[:3], ""), "0::/\n", "hugetlb", allow, 0, "", "controller-missing find controller cpu"},
+		{"others in the group", v2, "0::/a\n", "cpu memory pids", crowded, 0, "", "delegation-missing hand down controllers from /sys/fs/cgroup/a"},
+		{"read-only", v2, "0::/\n", "cpu memory pids", refuse, 0, "", "delegation-missing make a group in /sys/fs/cgroup"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			read := func(p string) string {
@@ -119,7 +125,7 @@ func TestChooseCgroups(t *testing.T) {
 			}
 			got := chooseCgroups(tc.mounts, tc.own, read, tc.try)
 			if tc.blocker != "" {
-				if got.Blocker == nil || got.Blocker.Name != tc.blocker || got.Version != nil {
+				if got.Blocker == nil || got.Blocker.Name+" "+got.Blocker.Step != tc.blocker || got.Version != nil {
 					t.Fatalf("got %+v", got)
 				}
 				return
@@ -128,6 +134,34 @@ func TestChooseCgroups(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
+	}
+}
+
+// From which groups of v2 controllers are handed down, with directories in the place
+// of groups: TestMakesWay of lib/confine/cgroup tries what the kernel does. CON-184
+func TestHandsDown(t *testing.T) {
+	init, self := "1\n", fmt.Sprintf("%d\n", os.Getpid())
+	for name, tc := range map[string]struct {
+		files map[string]string
+		busy  bool
+	}{
+		"v1":                      {map[string]string{"cgroup.procs": init}, false},
+		"the root":                {map[string]string{"cgroup.subtree_control": "", "cgroup.procs": init}, false},
+		"its own":                 {map[string]string{"cgroup.subtree_control": "", "cgroup.type": "domain\n", "cgroup.procs": self}, false},
+		"a process that ended":    {map[string]string{"cgroup.subtree_control": "", "cgroup.type": "domain\n", "cgroup.procs": "4999999\n"}, false},
+		"somebody else's":         {map[string]string{"cgroup.subtree_control": "memory pids\n", "cgroup.type": "domain\n", "cgroup.procs": self + init}, true},
+		"handing down already":    {map[string]string{"cgroup.subtree_control": "cpu memory pids\n", "cgroup.type": "domain\n", "cgroup.procs": init}, false},
+		"a group without anybody": {map[string]string{"cgroup.subtree_control": "", "cgroup.type": "domain\n", "cgroup.procs": ""}, false},
+	} {
+		dir := t.TempDir()
+		for file, text := range tc.files {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := handsDown(dir, os.Getpid()); errors.Is(err, unix.EBUSY) != tc.busy || err != nil && !tc.busy {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

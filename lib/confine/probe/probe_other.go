@@ -26,6 +26,9 @@ func Host() confine.Reading {
 	return r
 }
 
+// Cgroup is that part of Host.
+func Cgroup() confine.Cgroup { return Host().Cgroup }
+
 // WithoutNetwork is Host.
 func WithoutNetwork() confine.Reading { return Host() }
 

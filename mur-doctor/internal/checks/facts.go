@@ -29,6 +29,8 @@ type Facts struct {
 	// CgroupV1 maps each v1 controller to its mount point.
 	CgroupV2 []string          `json:"cgroup_v2"`
 	CgroupV1 map[string]string `json:"cgroup_v1"`
+	// Systemd says whether systemd runs this system (sd_booted(3)).
+	Systemd bool `json:"systemd"`
 }
 
 // Limit is a limit of this process; a value without bound is the largest there is.

@@ -25,6 +25,9 @@ func gatherFacts() Facts {
 		f.OpenFiles = Limit{Soft: l.Cur, Hard: l.Max}
 	}
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	if st, err := os.Lstat("/run/systemd/system"); err == nil {
+		f.Systemd = st.IsDir()
+	}
 	f.CgroupV2, f.CgroupV1 = cgroupMounts(string(mounts), func(dir string) string {
 		b, _ := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 		return string(b)

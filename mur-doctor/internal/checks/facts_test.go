@@ -44,9 +44,9 @@ func TestFactRows(t *testing.T) {
 		{"profile", appArmor(granted(confine.UsernsProfile)), OK, "mur-sealed", ""},
 		{"open to all", appArmor(granted(confine.UsernsHostWide)), Warning, "open to every program of this host (kernel.apparmor_restrict_unprivileged_userns is 0)", "apparmor_restrict_unprivileged_userns=1"},
 		{"withheld", appArmor(granted(confine.UsernsWithheld)), Warning, "withholds", "apparmor_parser -r mur-sealed"},
-		{"cgroup read-only", cgroupScope(confine.Cgroup{Blocker: &confine.Blocker{Name: "delegation-missing", Errno: int(unix.EROFS)}}), Warning, "delegation-missing (read-only file system, errno 30)", "mount them writable"},
-		{"cgroup of others", cgroupScope(confine.Cgroup{Blocker: &confine.Blocker{Name: "delegation-missing", Errno: int(unix.EACCES)}}), Warning, "delegation-missing", "Delegate=yes"},
-		{"no controller", cgroupScope(confine.Cgroup{Blocker: &confine.Blocker{Name: "controller-missing", Step: "find controller pids"}}), Warning, "find controller pids", "subtree_control"},
+		{"cgroup read-only", cgroupScope(confine.Cgroup{Blocker: &confine.Blocker{Name: "delegation-missing", Errno: int(unix.EROFS)}}, true, 4321), Warning, "delegation-missing (read-only file system, errno 30)", "mount them writable"},
+		{"cgroup of others", cgroupScope(confine.Cgroup{Blocker: &confine.Blocker{Name: "delegation-missing", Errno: int(unix.EACCES)}}, true, 4321), Warning, "delegation-missing", "Delegate=yes"},
+		{"no controller", cgroupScope(confine.Cgroup{Blocker: &confine.Blocker{Name: "controller-missing", Step: "find controller pids"}}, true, 4321), Warning, "find controller pids", "subtree_control"},
 	} {
 		if tc.row.Status != tc.status || !strings.Contains(tc.row.Message, tc.message) || !strings.Contains(tc.row.Remedy, tc.remedy) || (tc.remedy == "") != (tc.row.Remedy == "") {
 			t.Errorf("%s: %+v", tc.name, tc.row)

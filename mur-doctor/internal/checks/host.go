@@ -3,17 +3,16 @@ package checks
 import (
 	"fmt"
 	"runtime"
-	"strings"
 
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/confine"
+	"github.com/mur-capsules/mur/lib/confine/cgroup"
 	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/policy"
 	"github.com/mur-capsules/mur/lib/wasmhost"
 	"github.com/mur-capsules/mur/lib/wasmhost/component"
 	"github.com/mur-capsules/mur/lib/wasmhost/core"
-	"golang.org/x/sys/unix"
 )
 
 // gatherHost probes the host and asks the engines who they are.
@@ -29,6 +28,7 @@ func gatherHost() (Host, []Check) {
 	checks := append([]Check{kernel(h.Probe)}, confinement(h.Probe, h.Facts, best)...)
 	if runtime.GOOS == "linux" {
 		checks = append(checks, h.Facts.rows()...)
+		checks = append(checks, leftGroups(cgroup.Leftovers(h.Probe.Cgroup))...)
 	}
 	checks = append(checks, engines(&h)...)
 	return h, checks
@@ -56,7 +56,7 @@ func confinement(r confine.Reading, f Facts, best confine.Decision) []Check {
 		landlock(r.Landlock), seccomp(r, f),
 		blocked("mount-namespace", "E-CAP-003", r.MountNS, "a composed root can be mounted and entered", r.SealedBlocker),
 		blocked("network-namespace", "E-CAP-005", r.NetNS, "a network namespace with local routes can be made", r.NetworkBlocker),
-		proc, cgroupScope(r.Cgroup),
+		proc, cgroupScope(r.Cgroup, f.Systemd, r.UID),
 	}
 	if r.UsernsGrant != nil {
 		rows = append(rows, appArmor(r))
@@ -102,33 +102,6 @@ func blocked(name string, code diag.Code, has bool, message string, b *confine.B
 		c.Remedy = b.Remedy()
 	}
 	return c
-}
-
-// cgroupScope predicts E-RUN-012 (CON-178, CON-179).
-func cgroupScope(c confine.Cgroup) Check {
-	if c.Version != nil {
-		return ok("cgroup", fmt.Sprintf("a scope can be made on cgroup v%d with %s", *c.Version, strings.Join(c.Controllers, ", ")))
-	}
-	row := Check{Name: "cgroup", Status: Warning, Code: "E-RUN-012", Message: "no cgroup scope can be made, so a capsule that runs processes is refused", Remedy: cureCgroup(c.Blocker)}
-	if c.Blocker != nil {
-		row.Message += ": " + c.Blocker.String()
-	}
-	return row
-}
-
-// cureCgroup says how to get a scope, by what stood in the way.
-func cureCgroup(b *confine.Blocker) string {
-	switch {
-	case b == nil:
-		return ""
-	case b.Remedy() != "":
-		return b.Remedy()
-	case b.Errno == int(unix.EROFS):
-		return "the cgroup file systems are mounted read-only: in a container mount them writable (docker run --cgroupns=private -v /sys/fs/cgroup:/sys/fs/cgroup:rw), or run on the host"
-	case b.Errno == int(unix.EACCES) || b.Errno == int(unix.EPERM):
-		return "start mur in a group of your own: systemd-run --user --scope -p Delegate=yes <command>; on cgroup v1 have root make one in each hierarchy and chown it to you"
-	}
-	return "have the controllers memory, pids and cpu mounted, and on v2 enabled in cgroup.subtree_control of every group above"
 }
 
 // root says as whom commands would run (CON-278).

@@ -21,6 +21,7 @@ func Names() [][2]string {
 		{"memfd", "`vm.memfd_noexec`, which is not relied on"},
 		{"open-files", "the limits of open files of this process"},
 		{"tun", "that `/dev/net/tun` is not needed"},
+		{"cgroup-leftover", "an empty cgroup of a killed program"},
 		{"engine.core", "the engine for core modules"},
 		{"engine.component", "the engine for components"},
 		{"command", "one of the six commands is there and of this version"},

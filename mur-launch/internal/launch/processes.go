@@ -13,6 +13,7 @@ import (
 	"github.com/mur-capsules/mur/lib/confine"
 	"github.com/mur-capsules/mur/lib/confine/cgroup"
 	"github.com/mur-capsules/mur/lib/confine/memory"
+	"github.com/mur-capsules/mur/lib/confine/probe"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/mur-launch/internal/mask"
@@ -55,7 +56,7 @@ func (l *launching) openProcesses(ctx context.Context) error {
 	p := &processes{io: confine.IOMax{DeclaredBytesPerSec: l.doc.Policy.DeclaredResources.CgroupIOBytesPerSec, Status: "not-required"}}
 	l.procs = p
 	if needsScope(l.doc) {
-		if p.scope, err = makeScope(l.doc); err != nil {
+		if p.scope, err = makeScope(l.doc, probe.Cgroup()); err != nil {
 			return err
 		}
 		l.limitIO()
@@ -151,9 +152,10 @@ func needsScope(doc *session.Document) bool {
 }
 
 // makeScope makes the session's group with its limits; E-RUN-012 says what is
-// missing and how to get it.
-func makeScope(doc *session.Document) (*cgroup.Scope, error) {
-	s, err := cgroup.New(doc.HostProbe.Cgroup, cgroup.Name(doc.SessionID, os.Getpid()), cgroup.LimitsOf(doc.Policy, doc.Containment.Unconfined))
+// missing and how to get it. Where it can be made is read now: that depends on the
+// group this program was started in, which mur-stage was not (CON-5).
+func makeScope(doc *session.Document, here confine.Cgroup) (*cgroup.Scope, error) {
+	s, err := cgroup.New(here, cgroup.Name(doc.SessionID, os.Getpid()), cgroup.LimitsOf(doc.Policy, doc.Containment.Unconfined))
 	if err == nil {
 		return s, nil
 	}

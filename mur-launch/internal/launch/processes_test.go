@@ -60,8 +60,7 @@ func TestWhatASessionOfProcessesNeeds(t *testing.T) {
 // DIA-90, CON-178
 func TestScopeThatCanNotBeMade(t *testing.T) {
 	d := shellDocument()
-	d.HostProbe.Cgroup.Blocker = &confine.Blocker{Name: "delegation-missing", Step: "make a group in /sys/fs/cgroup/x", Errno: 13}
-	_, err := makeScope(d)
+	_, err := makeScope(d, confine.Cgroup{Blocker: &confine.Blocker{Name: "delegation-missing", Step: "make a group in /sys/fs/cgroup/x", Errno: 13}})
 	var e *diag.Error
 	if !errors.As(err, &e) || e.Code != "E-RUN-012" || !strings.Contains(e.Message, "make a group in /sys/fs/cgroup/x (permission denied, errno 13)") {
 		t.Fatal(err)

@@ -110,6 +110,8 @@ func Staged(ctx context.Context, doc *session.Document, host Host, notes *Notes,
 		wg.Go(func() { t.Network, netErr = room.StartNetwork(ctx, t.Policy.NetworkAllow, notes.Add) })
 	}
 	wg.Wait()
+	// Which group a run is started in is no matter of the host.
+	t.Reading.Cgroup = found.Cgroup
 	err := confine.Changed(doc.HostProbe, found, t.Decision)
 	if err == nil && t.Plan.Network {
 		if t.made(netErr); netErr != nil {
