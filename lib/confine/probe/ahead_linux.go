@@ -8,10 +8,13 @@ package probe
 import "C"
 
 import (
-	"io"
+	"errors"
 	"os"
 	"sync"
+	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // ahead is what was begun before this program's Go runtime started.
@@ -28,8 +31,8 @@ func begunAhead() bool {
 	return !ahead.taken && C.mur_probe_ahead.pid > 0
 }
 
-// takeAhead takes what was begun ahead, once: a later reading tries anew. Without
-// a whole answer there is none, and the caller tries itself.
+// takeAhead takes what was begun ahead and has passed, once: a later reading tries
+// anew, and so does the caller for what is not among it.
 func takeAhead() map[C.int]result {
 	ahead.Lock()
 	defer ahead.Unlock()
@@ -37,26 +40,51 @@ func takeAhead() map[C.int]result {
 		return nil
 	}
 	ahead.taken = true
-	pipe := os.NewFile(uintptr(C.mur_probe_ahead.fd), "probes")
-	var raw [C.MUR_PROBES]C.struct_mur_result
-	_, err := io.ReadFull(pipe, unsafe.Slice((*byte)(unsafe.Pointer(&raw)), unsafe.Sizeof(raw)))
-	_ = pipe.Close()
-	if p, ferr := os.FindProcess(int(C.mur_probe_ahead.pid)); ferr == nil {
+	pipe := int(C.mur_probe_ahead.fd)
+	defer unix.Close(pipe)
+	if p, err := os.FindProcess(int(C.mur_probe_ahead.pid)); err == nil {
 		ahead.ends = p
 	}
-	if err != nil {
-		return nil
+	want := 4
+	if os.Getuid() == 0 {
+		want++ // the map of ids
 	}
-	out := map[C.int]result{}
-	for _, p := range []C.int{C.MUR_PROBE_LANDLOCK, C.MUR_PROBE_SECCOMP, C.MUR_PROBE_MOUNT, C.MUR_PROBE_PROC, C.MUR_PROBE_IDMAP} {
-		out[p] = result{step: raw[p].step, errno: int(raw[p].err), value: int(raw[p].value)}
+	passed := map[C.int]result{}
+	for end := time.Now().Add(C.MUR_PROBE_TIMEOUT * time.Millisecond); want > 0; want-- {
+		t, ok := readTold(pipe, end)
+		if !ok {
+			// It hangs, or has ended with less: what is missing is tried alone.
+			if ahead.ends != nil {
+				_ = ahead.ends.Kill()
+			}
+			break
+		}
+		if r := (result{step: t.result.step, errno: int(t.result.err), value: int(t.result.value)}); r.ok() {
+			passed[t.probe] = r
+		}
 	}
-	return out
+	return passed
+}
+
+// readTold reads what came of one probe, if that is known before end.
+func readTold(pipe int, end time.Time) (t C.struct_mur_told, ok bool) {
+	p := []unix.PollFd{{Fd: int32(pipe), Events: unix.POLLIN}}
+	for {
+		switch n, err := unix.Poll(p, int(max(time.Until(end).Milliseconds(), 0))); {
+		case errors.Is(err, unix.EINTR):
+		case err != nil || n == 0:
+			return t, false
+		default:
+			// Shorter than PIPE_BUF, it comes whole (pipe(7)).
+			n, err := unix.Read(pipe, unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)))
+			return t, err == nil && n == int(unsafe.Sizeof(t))
+		}
+	}
 }
 
 // Settle waits for the end of what was begun ahead, asked for or not: it answers
-// before its children's namespaces are taken down, which takes long. A program
-// whose end must leave no process calls it before.
+// before its namespaces are taken down, which takes long. A program whose end must
+// leave no process calls it before.
 func Settle() {
 	takeAhead()
 	ahead.Lock()

@@ -57,26 +57,27 @@ enum mur_step {
 	MUR_STEP_SETATTR,
 };
 
-// A probe that runs: its process, or -1 and why there is none.
-struct mur_child {
-	int pid, fd, err;
+// What was tried of several, and what came of it.
+struct mur_told {
+	int probe;
+	struct mur_result result;
 };
 
-// Starts one probe in a forked child. base is a directory that exists; nothing is
-// left behind in it.
-struct mur_child mur_probe_start(int probe, const char *base);
-
-// Waits for its answer at most timeout_ms.
-struct mur_result mur_probe_answer(struct mur_child c, int timeout_ms);
-
-// Kills it and waits for its end.
-void mur_probe_end(struct mur_child c);
-
-// All three.
+// Runs one probe in a forked child that may take timeout_ms. base is a directory that
+// exists; nothing is done to it outside of the child's mount namespace.
 struct mur_result mur_probe_run(int probe, const char *base, int timeout_ms);
 
-// What was begun before the Go runtime started, or pid 0: a process that writes
-// struct mur_result[MUR_PROBES] to the other end of fd and ends.
-extern struct mur_child mur_probe_ahead;
+// Tries everything but the network in the calling process and few children: a third of
+// the work of each in a child of its own. It writes a struct mur_told for each probe
+// to out, in any order. A failure may be the fault of what was tried before. The
+// caller's namespaces are others afterwards: it ends then.
+void mur_probe_together(const char *base, int out);
+
+// What was begun before the Go runtime started: a process that writes what
+// mur_probe_together does to the other end of fd and ends. pid 0: nothing.
+struct mur_ahead {
+	int pid, fd;
+};
+extern struct mur_ahead mur_probe_ahead;
 
 #endif

@@ -116,10 +116,8 @@ static void probe_seccomp(struct mur_result *r) {
 	TRY(MUR_STEP_SECCOMP, syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog));
 }
 
-static void probe_mount(struct mur_result *r, const char *base) {
-	enter(r, CLONE_NEWNS, MUR_STEP_PRIVATE);
-	if (r->step)
-		return;
+// Composes a root of its own in the calling process's mount namespace.
+static void compose(struct mur_result *r, const char *base) {
 	TRY(MUR_STEP_PRIVATE, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 	TRY(MUR_STEP_TMPFS, mount("tmpfs", base, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k"));
 	TRY(MUR_STEP_CHDIR, chdir(base));
@@ -132,6 +130,12 @@ static void probe_mount(struct mur_result *r, const char *base) {
 	TRY(MUR_STEP_DETACH, umount2("/old", MNT_DETACH));
 }
 
+static void probe_mount(struct mur_result *r, const char *base) {
+	enter(r, CLONE_NEWNS, MUR_STEP_PRIVATE);
+	if (!r->step)
+		compose(r, base);
+}
+
 static void probe_net(struct mur_result *r) {
 	enter(r, CLONE_NEWNET, MUR_STEP_NETNS);
 	if (r->step)
@@ -141,10 +145,8 @@ static void probe_net(struct mur_result *r) {
 	r->value = mur_netns_route_local(AF_INET6) == 0;
 }
 
-static void probe_proc(struct mur_result *r) {
-	enter(r, CLONE_NEWNS | CLONE_NEWPID, MUR_STEP_PIDNS);
-	if (r->step)
-		return;
+// Mounts a proc of a PID namespace of its own.
+static void mount_proc(struct mur_result *r) {
 	TRY(MUR_STEP_PRIVATE, mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 	// A fresh proc shows the namespace of the process that mounts it: its first child.
 	pid_t pid = fork();
@@ -160,6 +162,12 @@ static void probe_proc(struct mur_result *r) {
 		r->step = MUR_STEP_PROC;
 		r->err = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 	}
+}
+
+static void probe_proc(struct mur_result *r) {
+	enter(r, CLONE_NEWNS | CLONE_NEWPID, MUR_STEP_PIDNS);
+	if (!r->step)
+		mount_proc(r);
 }
 
 // "/proc/<pid>/<name>"
@@ -241,58 +249,73 @@ static void run(int probe, const char *base, struct mur_result *r) {
 	}
 }
 
-struct mur_child mur_probe_start(int probe, const char *base) {
-	struct mur_child c = {.pid = -1, .fd = -1};
-	int p[2];
-	if (pipe2(p, O_CLOEXEC) < 0) {
-		c.err = errno;
-		return c;
+struct mur_result mur_probe_run(int probe, const char *base, int timeout_ms) {
+	struct mur_result r = {.step = MUR_STEP_UNFINISHED}, got;
+	int p[2] = {-1, -1};
+	pid_t pid = pipe2(p, O_CLOEXEC) < 0 ? -1 : fork();
+	if (pid < 0) {
+		r.step = MUR_STEP_FORK;
+		r.err = errno;
+		close(p[0]);
+		close(p[1]);
+		return r;
 	}
-	c.pid = fork();
-	if (c.pid == 0) {
+	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		struct mur_result mine = {0};
 		run(probe, base, &mine);
 		write(p[1], &mine, sizeof mine);
 		_exit(0);
 	}
-	c.err = errno;
-	c.fd = p[0];
 	close(p[1]);
-	return c;
-}
-
-struct mur_result mur_probe_answer(struct mur_child c, int timeout_ms) {
-	struct mur_result r = {.step = MUR_STEP_UNFINISHED};
-	if (c.pid < 0) {
-		r.step = MUR_STEP_FORK;
-		r.err = c.err;
-		return r;
-	}
-	struct pollfd pf = {.fd = c.fd, .events = POLLIN};
-	struct mur_result got;
+	struct pollfd pf = {.fd = p[0], .events = POLLIN};
 	int ready;
 	do {
 		ready = poll(&pf, 1, timeout_ms);
 	} while (ready < 0 && errno == EINTR);
-	if (ready > 0 && read(c.fd, &got, sizeof got) == sizeof got)
+	if (ready > 0 && read(p[0], &got, sizeof got) == sizeof got)
 		r = got;
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close(p[0]);
 	return r;
 }
 
-void mur_probe_end(struct mur_child c) {
-	if (c.pid > 0) {
-		kill(c.pid, SIGKILL);
-		while (waitpid(c.pid, NULL, 0) < 0 && errno == EINTR)
-			;
+static void tell(int out, int probe, struct mur_result r) {
+	struct mur_told t = {.probe = probe, .result = r};
+	write(out, &t, sizeof t);
+}
+
+void mur_probe_together(const char *base, int out) {
+	struct mur_result landlock = {0}, seccomp = {0}, idmap = {0}, proc = {0}, mount = {0};
+	// What has a Landlock domain can not mount.
+	pid_t pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		probe_landlock(&landlock);
+		tell(out, MUR_PROBE_LANDLOCK, landlock);
+		probe_seccomp(&seccomp);
+		tell(out, MUR_PROBE_SECCOMP, seccomp);
+		_exit(0);
 	}
-	if (c.fd >= 0)
-		close(c.fd);
-}
-
-struct mur_result mur_probe_run(int probe, const char *base, int timeout_ms) {
-	struct mur_child c = mur_probe_start(probe, base);
-	struct mur_result r = mur_probe_answer(c, timeout_ms);
-	mur_probe_end(c);
-	return r;
+	if (getuid() == 0) {
+		probe_idmap(&idmap, base);
+		tell(out, MUR_PROBE_IDMAP, idmap);
+	}
+	// A new proc is allowed where an old one is seen, so it comes before the new root.
+	enter(&proc, CLONE_NEWNS | CLONE_NEWPID, MUR_STEP_PIDNS);
+	if (!proc.step)
+		mount_proc(&proc);
+	if (!proc.step)
+		compose(&mount, base);
+	// The end of what has namespaces takes longer than what it tried, and nobody need
+	// wait for it: a command may run by then, and nothing of this program's
+	// environment is for commands to read (CON-118).
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (!proc.step)
+		tell(out, MUR_PROBE_MOUNT, mount);
+	tell(out, MUR_PROBE_PROC, proc);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
 }

@@ -114,18 +114,7 @@ func read(network bool) confine.Reading {
 }
 
 func runAll(probes []C.int) map[C.int]result {
-	base, err := os.MkdirTemp("", "mur-probe-")
-	if err != nil {
-		// A TMPDIR that leads nowhere says nothing about mounts: any directory will do.
-		for _, base = range []string{"/tmp", "/var/tmp", "/run", "/mnt"} {
-			if st, err := os.Stat(base); err == nil && st.IsDir() {
-				break
-			}
-		}
-	} else {
-		defer func() { _ = os.Remove(base) }()
-	}
-	dir := C.CString(base)
+	dir := C.CString(base())
 	defer C.free(unsafe.Pointer(dir))
 	var (
 		wg  sync.WaitGroup
@@ -142,6 +131,16 @@ func runAll(probes []C.int) map[C.int]result {
 	}
 	wg.Wait()
 	return out
+}
+
+// base is a directory that exists: where one is says nothing about mounts.
+func base() string {
+	dirs := []string{os.TempDir(), "/tmp", "/var/tmp", "/run", "/mnt"}
+	i := slices.IndexFunc(dirs, func(dir string) bool {
+		st, err := os.Stat(dir)
+		return err == nil && st.IsDir()
+	})
+	return dirs[max(i, 0)]
 }
 
 func landlockState(r result) confine.Landlock {
