@@ -110,6 +110,8 @@ func brokenProjects() []broken {
 		{code: "E-MAN-003", name: "another role", names: []string{"artifacts[0].runtime (ana/one)", "tool", "driver"}, files: with(script+useOne, driver, "core")},
 		{code: "E-RUN-001", name: "no guest", names: []string{"ana/one@1.0.0", "not a WebAssembly"}, files: with(script+useOne, tool, "nonsense")},
 		{code: "E-RUN-001", name: "torn component", files: map[string]string{"murmur.yaml": script, "capsule.wasm": "nonsense"}},
+		{code: "E-RUN-001", name: "type error in a function", names: []string{"ana/one@1.0.0", "does not compile", "type mismatch"}, needs: "component", files: with(script+useOne, tool, `(module (memory (export "memory") 1) (func (export "_start") i64.const 1 i32.eqz drop))`)},
+		{code: "E-RUN-001", name: "type error in a module of a component", names: []string{"ana/one@1.0.0", "does not compile", "type mismatch"}, needs: "component", files: with(script+useOne, tool, `(component (core module $m (func (export "run") i64.const 1 i32.eqz drop)) (core instance $i (instantiate $m)) (func $f (canon lift (core func $i "run"))) (instance $o (export "run" (func $f))) (export "murmur:tool/run@0.1.0" (instance $o)))`)},
 		{code: "E-RUN-002", name: "foreign import", names: []string{"ana/one@1.0.0", "env.escape"}, needs: "component", files: with(script+useOne, tool, `(module (import "env" "escape" (func)) (memory (export "memory") 1) (func (export "_start")))`)},
 		{code: "E-RUN-029", name: "foreign import of a driver", needs: "component", files: with(agent+freely, driver+auth, `(module (import "env" "escape" (func)) (memory (export "memory") 1) (func (export "_start")))`)},
 		{code: "E-CAP-017", name: "gateway of a program", names: []string{"ana/one"}, files: map[string]string{
