@@ -116,17 +116,38 @@ func (b Before) Adopted(in Entry) bool {
 }
 
 // Pin returns l with in created or merged into the entry of its name, and every
-// other entry as it was (ART-93 to ART-95). It does not look for conflicts.
-func (l Lock) Pin(in Entry) (Lock, Before) {
+// other entry as it was (ART-93 to ART-95). A new entry goes where order has it
+// among the entries that are there, and last when order does not name it (ART-77).
+// It does not look for conflicts.
+func (l Lock) Pin(in Entry, order []names.Full) (Lock, Before) {
 	out := Lock{Entries: slices.Clone(l.Entries)}
 	i := l.index(in.Name)
 	if i < 0 {
-		out.Entries = append(out.Entries, in)
+		out.Entries = slices.Insert(out.Entries, l.place(in.Name, order), in)
 		return out, Before{}
 	}
 	old := l.Entries[i]
 	out.Entries[i] = merge(old, in)
 	return out, Before{Existed: true, Origin: old.Origin}
+}
+
+// place is where a new entry goes: after the nearest of those before it in order,
+// else before the nearest of those after it, else last.
+func (l Lock) place(name names.Full, order []names.Full) int {
+	at := slices.Index(order, name)
+	for j := at - 1; j >= 0; j-- {
+		if i := l.index(order[j]); i >= 0 {
+			return i + 1
+		}
+	}
+	if at >= 0 {
+		for _, after := range order[at+1:] {
+			if i := l.index(after); i >= 0 {
+				return i
+			}
+		}
+	}
+	return len(l.Entries)
 }
 
 func merge(old, in Entry) Entry {

@@ -173,7 +173,7 @@ func TestPin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := Lock{Entries: []Entry{c.old, other}}
-			got, before := l.Pin(c.in)
+			got, before := l.Pin(c.in, nil)
 			if !reflect.DeepEqual(got.Entries, []Entry{c.want, other}) {
 				t.Errorf("got %+v", got.Entries)
 			}
@@ -185,14 +185,47 @@ func TestPin(t *testing.T) {
 			}
 		})
 	}
-	got, before := Lock{Entries: []Entry{other}}.Pin(runtimeOf(entry("x", "1", hashA), "ses_1"))
+	got, before := Lock{Entries: []Entry{other}}.Pin(runtimeOf(entry("x", "1", hashA), "ses_1"), nil)
 	if before.Existed || !reflect.DeepEqual(got.Entries, []Entry{other, runtimeOf(entry("x", "1", hashA), "ses_1")}) {
 		t.Errorf("a new entry: %+v %+v", got, before)
 	}
 	owned := entry("x", "1", hashA)
 	owned.OwnerID = "7"
-	if got, _ := (Lock{Entries: []Entry{owned}}).Pin(entry("x", "1", hashA)); got.Entries[0].OwnerID != "7" {
+	if got, _ := (Lock{Entries: []Entry{owned}}).Pin(entry("x", "1", hashA), nil); got.Entries[0].OwnerID != "7" {
 		t.Error("a known owner was forgotten")
+	}
+}
+
+// ART-77: in whatever order pins are written, those the manifest declares end in
+// its order, and none that is there moves.
+func TestPinOrder(t *testing.T) {
+	order := []names.Full{entry("c", "1", hashA).Name, entry("a", "1", hashA).Name, entry("d", "1", hashA).Name, entry("b", "1", hashA).Name}
+	for written, want := range map[string]string{
+		"a b c d":     "c a d b",
+		"d c b a":     "c a d b",
+		"b d a c":     "c a d b",
+		"x b a":       "x a b",
+		"b x a":       "a b x",
+		"a x b":       "a b x",
+		"c x d y a":   "c a d x y",
+		"x y":         "x y",
+		"a x c y d z": "c a d x y z",
+	} {
+		var l Lock
+		for _, name := range strings.Fields(written) {
+			l, _ = l.Pin(entry(name, "1", hashA), order)
+		}
+		var got []string
+		for _, e := range l.Entries {
+			got = append(got, e.Name.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %s, want %s", written, strings.Join(got, " "), want)
+		}
+	}
+	l := Lock{Entries: []Entry{entry("b", "1", hashA), entry("c", "1", hashA)}}
+	if l, _ := l.Pin(entry("d", "1", hashA), order); l.Entries[2].Name.Name != "d" || l.Entries[0].Name.Name != "b" {
+		t.Errorf("an order of the user's own was changed: %+v", l.Entries)
 	}
 }
 
@@ -264,7 +297,7 @@ func TestHashFor(t *testing.T) {
 }
 
 func pinIt(e Entry) func(Lock) (Lock, error) {
-	return func(l Lock) (Lock, error) { l, _ = l.Pin(e); return l, nil }
+	return func(l Lock) (Lock, error) { l, _ = l.Pin(e, nil); return l, nil }
 }
 
 // ART-87, ART-90, ART-91, ART-92
@@ -285,8 +318,8 @@ func TestUpdate(t *testing.T) {
 	boom := errors.New("boom")
 	for name, change := range map[string]func(Lock) (Lock, error){
 		"change fails": func(Lock) (Lock, error) { return Lock{}, boom },
-		"invalid":      func(l Lock) (Lock, error) { l, _ = l.Pin(entry("y", "latest", hashA)); return l, nil },
-		"no hash":      func(l Lock) (Lock, error) { l, _ = l.Pin(entry("y", "1", "")); return l, nil },
+		"invalid":      func(l Lock) (Lock, error) { l, _ = l.Pin(entry("y", "latest", hashA), nil); return l, nil },
+		"no hash":      func(l Lock) (Lock, error) { l, _ = l.Pin(entry("y", "1", ""), nil); return l, nil },
 		"twice": func(l Lock) (Lock, error) {
 			return Lock{Entries: append(l.Entries, l.Entries...)}, nil
 		},

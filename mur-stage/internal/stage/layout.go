@@ -15,6 +15,7 @@ import (
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/manifest"
+	"github.com/mur-capsules/mur/lib/names"
 	"github.com/mur-capsules/mur/lib/session"
 	"github.com/mur-capsules/mur/lib/workfs"
 )
@@ -132,6 +133,10 @@ func (s *staging) writeLock(ctx context.Context) error {
 		return nil
 	}
 	fresh := false
+	var order []names.Full
+	for _, a := range s.artifacts {
+		order = append(order, a.entry.Name)
+	}
 	err := lockfile.Update(ctx, s.lockPath(), func(now lockfile.Lock) (lockfile.Lock, error) {
 		fresh = len(now.Entries) == 0
 		for _, a := range s.artifacts {
@@ -143,7 +148,7 @@ func (s *staging) writeLock(ctx context.Context) error {
 			if c := now.Conflicts(pin); c != nil {
 				return now, c.Diagnostic()
 			}
-			now, _ = now.Pin(pin)
+			now, _ = now.Pin(pin, order)
 		}
 		s.lock = now
 		return now, nil
