@@ -76,7 +76,7 @@ func TestLimitsOfEachVersion(t *testing.T) {
 // CON-P139
 func TestCountsOfEachVersion(t *testing.T) {
 	v1 := map[string]string{"memory": t.TempDir(), "pids": t.TempDir(), "cpu": t.TempDir()}
-	v2 := map[string]string{"": t.TempDir()}
+	v2 := map[string]string{"": fakeFiles(t, map[string]string{"cgroup.subtree_control": ""})}
 	for _, tc := range []struct {
 		version int
 		dirs    map[string]string
