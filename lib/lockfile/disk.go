@@ -85,6 +85,12 @@ func (l Lock) check() ([]byte, error) {
 	return data, nil
 }
 
+// Hold keeps others from changing the lock at path until release is called, waiting
+// for them until ctx ends (ART-91). Who holds it must not call Update.
+func Hold(ctx context.Context, path string) (release func(), err error) {
+	return guard(ctx, filepath.Dir(path))
+}
+
 // guard takes the guard of the directory. On a file system without flock the
 // rename alone keeps the file whole.
 func guard(ctx context.Context, dir string) (release func(), err error) {

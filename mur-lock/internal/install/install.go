@@ -215,7 +215,16 @@ func (in *installer) finish(ctx context.Context, r request, f fetched) report.Ro
 		row.Text += in.note(it, entry)
 		return row
 	}
-	return in.pin(ctx, row, entry)
+	if row = in.pin(ctx, row, entry); row.Fault != nil {
+		return row
+	}
+	// A prune may have taken it between the two; now that it is pinned none does.
+	if there, err := in.target.Has(ctx, it.Ref, in.Host); err == nil && !there {
+		if _, err := in.target.Put(ctx, it, true); err != nil {
+			return row.Fail(err)
+		}
+	}
+	return row
 }
 
 // compile makes the compiled form of what was installed. A failure changes

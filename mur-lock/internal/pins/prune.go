@@ -75,20 +75,32 @@ func pruneOne(ctx context.Context, p *project.Places, r store.Row, uses []stale.
 	if !dry {
 		verb = "pruned"
 		row.Outcome = report.Pruned
-		// An install may have pinned it since.
-		now, err := pinned(p)
-		if err == nil && now[r.Ref] {
-			return inUse(row, fmt.Sprintf("%s in the %s store", r.Ref, r.Store), "it was pinned meanwhile")
-		}
-		if err == nil {
-			err = p.Project.Remove(ctx, r.Ref)
-		}
+		removed, err := removeUnpinned(ctx, p, r.Ref)
 		if err != nil {
 			return row.Fail(err)
+		}
+		if !removed {
+			return inUse(row, fmt.Sprintf("%s in the %s store", r.Ref, r.Store), "it was pinned meanwhile")
 		}
 	}
 	row.Text = fmt.Sprintf("%s %s from the %s store: neither declared nor pinned", verb, r.Ref, r.Store)
 	return row
+}
+
+// removeUnpinned removes a version unless an install has pinned it since the lock
+// was read. The lock is held, so an install that pins it later sees that it is gone
+// and stores it again.
+func removeUnpinned(ctx context.Context, p *project.Places, ref artifact.Ref) (bool, error) {
+	release, err := lockfile.Hold(ctx, p.LockPath())
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	now, err := pinned(p)
+	if err != nil || now[ref] {
+		return false, err
+	}
+	return true, p.Project.Remove(ctx, ref)
 }
 
 // reader is a session that reads a file in the directory of a version, "" for
