@@ -23,11 +23,13 @@ func lines(ws []diag.Warning) string {
 	return strings.Join(out, "\n")
 }
 
-// MAN-99, MAN-108, MAN-110, MAN-120, MAN-128, MAN-148, MAN-297, MAN-95, DIA-145,
+// MAN-99, MAN-108, MAN-110, MAN-120, MAN-128, MAN-148, MAN-297, MAN-302, MAN-303, MAN-95, DIA-145,
 // DIA-147, DIA-150, DIA-152, DIA-153, DIA-160, DIA-161, DIA-163, DIA-166
 func TestWarnings(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", head, ""},
+		{"keys that do nothing here", head + "artifacts: [{name: local/h, version: 1.0.0, runtime: hook, on_overflow: block}]\ncontext: {record: off, record_store: a/b}\nlifecycle: {after_task: sleep, queue_depth: 5}\n", ""},
+		{"keys that do nothing for a process", head + "inference: {transport: process, driver: {artifact: builtin/codex}, compaction: {threshold: 0.5, model: m, dump_summaries: true}}\ncontext: {max_tokens: 5, seed_budget: 0.2, seed_overflow_margin: 0.2}\n", ""},
 		{"state and conversation", head + "capabilities: {state: {}, conversation: {read: true}}\n",
 			"W-SEC-014 capabilities.state grants nothing to a whole capsule; declare it on the artifact that keeps state\n" +
 				"W-SEC-016 capabilities.conversation grants nothing to a whole capsule; declare it on the hook that reads the conversation"},
@@ -52,6 +54,9 @@ func TestWarnings(t *testing.T) {
 				"W-SEC-030 artifacts[1] (ana/t) reaches tool.example.com through a gateway that no spend ceiling counts"},
 	} {
 		c := mustParse(t, tt.text)
+		if _, unknown, err := Parse("/p/murmur.yaml", []byte(tt.text), Options{}); err != nil || len(unknown) > 0 {
+			t.Errorf("%s: %v, %v", tt.name, unknown, err)
+		}
 		ws := c.Warnings(c.Lifecycle, policy.Advisory)
 		if got := lines(ws); got != tt.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)
