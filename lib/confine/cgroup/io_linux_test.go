@@ -51,10 +51,15 @@ func TestLimitIO(t *testing.T) {
 	if out, err := exec.Command("dd", "if=/dev/zero", "of="+dir+"/probe", "bs=4k", "count=1", "oflag=direct").CombinedOutput(); err != nil {
 		t.Skipf("the file system of %s can not be written past the cache: %s", dir, out)
 	}
+	// A session's workers are in leaves of the scope as it was told to mur-shell.
+	told, err := Existing(s.Version(), s.Dirs())
+	if err != nil {
+		t.Fatal(err)
+	}
 	began := time.Now()
 	var ends []func() (string, error)
 	for i := range 2 {
-		leaf, err := s.Leaf(fmt.Sprintf("worker-%d", i))
+		leaf, err := told.Leaf(fmt.Sprintf("worker-%d", i))
 		if err != nil {
 			t.Fatal(err)
 		}

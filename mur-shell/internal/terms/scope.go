@@ -2,7 +2,9 @@ package terms
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -21,15 +23,20 @@ func (t *Terms) Within(s *cgroup.Scope) { t.scope, t.given = s, true }
 func (t *Terms) makeScope() error {
 	d := t.Policy.DeclaredResources
 	unconfined := t.Decision.Declared == policy.Unconfined
-	if t.given || unconfined && !d.Cgroup() {
+	if t.given {
+		// Its maker removes it, unless that is killed together with this process.
+		if t.scope == nil {
+			return nil
+		}
+		return t.bequeath(slices.Collect(maps.Values(t.scope.Dirs())))
+	}
+	if unconfined && !d.Cgroup() {
 		return nil
 	}
 	name := cgroup.Name(t.ID, os.Getpid())
-	if t.Network != nil {
-		// Before it is there: whenever this process is killed, somebody removes it.
-		if err := t.Network.Bequeath(cgroup.Dirs(t.Reading.Cgroup, name)); err != nil {
-			return fmt.Errorf("leave the scope to the holder: %w", err)
-		}
+	// Before it is there: whenever this process is killed, somebody removes it.
+	if err := t.bequeath(cgroup.Dirs(t.Reading.Cgroup, name)); err != nil {
+		return err
 	}
 	scope, err := cgroup.New(t.Reading.Cgroup, name, cgroup.LimitsOf(t.Policy, unconfined))
 	if err == nil {
@@ -45,6 +52,17 @@ func (t *Terms) makeScope() error {
 	}
 	t.Warnings = append(t.Warnings, diag.Warningf("W-SEC-010", "resources",
 		"no cgroup can be made here (%s): limits hold for each process and for the number of processes, not for memory and CPU of all together", err))
+	return nil
+}
+
+// bequeath leaves a scope to the holder, where there is one (CON-133).
+func (t *Terms) bequeath(dirs []string) error {
+	if t.Network == nil {
+		return nil
+	}
+	if err := t.Network.Bequeath(dirs); err != nil {
+		return fmt.Errorf("leave the scope to the holder: %w", err)
+	}
 	return nil
 }
 
