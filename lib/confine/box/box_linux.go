@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/cgroups"
@@ -49,6 +51,9 @@ type Config struct {
 	// HostProc is for hosts that forbid a /proc of one's own: the host's is bound,
 	// and there is no PID namespace (CON-151).
 	HostProc bool
+	// Bequeath, if not nil, is told the cgroup the library makes for the box, where it
+	// makes one, before it does: for who removes it should the caller be killed.
+	Bequeath func(groups []string) error
 }
 
 // Box is a running container whose pid 1 is a worker.
@@ -84,6 +89,9 @@ func Start(ctx context.Context, c Config, theirs *os.File) (*Box, error) {
 	if err != nil {
 		return nil, &StepError{err}
 	}
+	if err := c.bequeath(container); err != nil {
+		return nil, &StepError{err}
+	}
 	p := &libcontainer.Process{
 		Args: []string{WorkerPath}, Env: []string{"PATH=/"}, Cwd: c.Work, UID: c.UID, GID: c.GID,
 		Init: true, Stderr: os.Stderr, ExtraFiles: []*os.File{theirs},
@@ -99,7 +107,8 @@ func Start(ctx context.Context, c Config, theirs *os.File) (*Box, error) {
 // would be one more in each v1 hierarchy, take some 8 ms to enter, and stay when this
 // process is killed. The library makes groups for what it creates and takes those it
 // is told of for what it loads, so the container is written down as one that has
-// none, in the library's own words, and loaded. On v2 a container is always in one.
+// none, in the library's own words, and loaded. On v2 a container is always in one, see
+// Config.Bequeath.
 func create(root, id string, cfg *configs.Config) (*libcontainer.Container, error) {
 	if cgroups.IsCgroup2UnifiedMode() {
 		return libcontainer.Create(root, id, cfg)
@@ -126,6 +135,15 @@ func create(root, id string, cfg *configs.Config) (*libcontainer.Container, erro
 		return nil, err
 	}
 	return libcontainer.Load(root, id)
+}
+
+// bequeath tells of the groups of a container that is not started yet.
+func (c Config) bequeath(container *libcontainer.Container) error {
+	state, err := container.State()
+	if err != nil || len(state.CgroupPaths) == 0 || c.Bequeath == nil {
+		return err
+	}
+	return c.Bequeath(slices.Collect(maps.Values(state.CgroupPaths)))
 }
 
 // PID is the worker's process id as the caller sees it.

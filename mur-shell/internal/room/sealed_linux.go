@@ -51,7 +51,7 @@ func (r *Room) compose(ctx context.Context, n int, doors []*os.File, started fun
 	mounts, links := box.Layout(r.spec(), box.Disk{})
 	p := r.cfg.Plan
 	pid := r.cfg.Network.holder.PID()
-	c := box.Config{ID: fmt.Sprintf("%s-%d", r.cfg.ID, n), Mounts: mounts, Links: links, State: state, NetNS: fmt.Sprintf("/proc/%d/ns/net", pid), Work: p.Folders.Work, HostProc: r.cfg.Reading.ProcView != "private"}
+	c := box.Config{ID: fmt.Sprintf("%s-%d", r.cfg.ID, n), Mounts: mounts, Links: links, State: state, NetNS: fmt.Sprintf("/proc/%d/ns/net", pid), Work: p.Folders.Work, HostProc: r.cfg.Reading.ProcView != "private", Bequeath: r.cfg.Network.Bequeath}
 	s := worker.Setup{LandlockABI: p.Landlock, Rules: r.rules, Inside: r.inside, Filter: r.filter, Trees: r.trees, Groups: doors}
 	if r.switches() {
 		c.UID, c.GID, s.CountOwn = p.RunAs.UID, p.RunAs.GID, true
