@@ -1,12 +1,12 @@
 package lockfile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -56,14 +56,12 @@ func Update(ctx context.Context, path string, change func(Lock) (Lock, error)) e
 	if err != nil {
 		return err
 	}
+	if found && slices.EqualFunc(old.Entries, next.Entries, Entry.equal) {
+		return nil
+	}
 	data, err := next.check()
 	if err != nil {
 		return err
-	}
-	if found {
-		if before, err := old.Marshal(); err == nil && bytes.Equal(before, data) {
-			return nil
-		}
 	}
 	err = workfs.ReplaceFile(path, workfs.PublicFile, func(p *workfs.Pending) error {
 		_, err := p.Write(data)

@@ -131,6 +131,17 @@ func (l Lock) Pin(in Entry, order []names.Full) (Lock, Before) {
 	return out, Before{Existed: true, Origin: old.Origin}
 }
 
+// Holds reports whether pinning in would change nothing.
+func (l Lock) Holds(in Entry) bool {
+	i := l.index(in.Name)
+	return i >= 0 && merge(l.Entries[i], in).equal(l.Entries[i])
+}
+
+func (e Entry) equal(o Entry) bool {
+	return e.Name == o.Name && e.Version == o.Version && e.Origin == o.Origin && e.OwnerID == o.OwnerID &&
+		e.SHA256.Any == o.SHA256.Any && maps.Equal(e.SHA256.Platforms, o.SHA256.Platforms)
+}
+
 // place is where a new entry goes: after the nearest of those before it in order,
 // else before the nearest of those after it, else last.
 func (l Lock) place(name names.Full, order []names.Full) int {

@@ -174,6 +174,9 @@ func TestPin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := Lock{Entries: []Entry{c.old, other}}
 			got, before := l.Pin(c.in, nil)
+			if same := reflect.DeepEqual(got, l); l.Holds(c.in) != same {
+				t.Errorf("holds it: %v, and pinning it again changes nothing: %v", !same, same)
+			}
 			if !reflect.DeepEqual(got.Entries, []Entry{c.want, other}) {
 				t.Errorf("got %+v", got.Entries)
 			}

@@ -266,6 +266,9 @@ func (in *installer) note(it *store.Item, entry lockfile.Entry) string {
 // pin writes the pin of a stored artifact. Another process may have pinned since
 // the start, so conflicts are looked for again.
 func (in *installer) pin(ctx context.Context, row report.Row, entry lockfile.Entry) report.Row {
+	if in.lock.Holds(entry) {
+		return row.From(entry.Origin) // as it was at the start
+	}
 	before, err := project.Pin(ctx, in.Places, entry, false)
 	if err != nil {
 		return row.Fail(err) // it is stored and not pinned (ART-106)

@@ -5,12 +5,11 @@ import (
 	"fmt"
 
 	"github.com/mur-capsules/mur/lib/lockfile"
-	"github.com/mur-capsules/mur/lib/names"
 )
 
 // Pin writes an entry into the project's lock, a new one in the place the manifest
-// has for it, and returns what was there. A
-// conflicting entry is E-REG-005 unless update is set (ART-96, ART-105).
+// has for it (ART-77), and returns what was there. A conflicting entry is E-REG-005
+// unless update is set (ART-96, ART-105).
 func Pin(ctx context.Context, p *Places, in lockfile.Entry, update bool) (lockfile.Before, error) {
 	var before lockfile.Before
 	err := lockfile.Update(ctx, p.LockPath(), func(l lockfile.Lock) (lockfile.Lock, error) {
@@ -18,28 +17,10 @@ func Pin(ctx context.Context, p *Places, in lockfile.Entry, update bool) (lockfi
 			return l, c.Diagnostic()
 		}
 		var next lockfile.Lock
-		next, before = l.Pin(in, p.order(l, in))
+		next, before = l.Pin(in, p.declared())
 		return next, nil
 	})
 	return before, err
-}
-
-// order is that of the manifest, for an entry that is new: so the locks of two
-// machines are the same whatever was installed first (ART-77). A manifest that can
-// not be read gives none.
-func (p *Places) order(l lockfile.Lock, in lockfile.Entry) []names.Full {
-	if _, there := l.Find(in.Name); there {
-		return nil
-	}
-	m, err := p.Manifest()
-	if err != nil {
-		return nil
-	}
-	var out []names.Full
-	for _, e := range m.Artifacts {
-		out = append(out, e.Name)
-	}
-	return out
 }
 
 // AdoptionLine tells that an operator's pin took over a session's (ART-104).

@@ -5,12 +5,14 @@ package project
 
 import (
 	"path/filepath"
+	"sync"
 
 	"github.com/mur-capsules/mur/lib/artifact"
 	"github.com/mur-capsules/mur/lib/cli"
 	"github.com/mur-capsules/mur/lib/diag"
 	"github.com/mur-capsules/mur/lib/lockfile"
 	"github.com/mur-capsules/mur/lib/manifest"
+	"github.com/mur-capsules/mur/lib/names"
 	"github.com/mur-capsules/mur/lib/provenance"
 	"github.com/mur-capsules/mur/lib/store"
 	"github.com/mur-capsules/mur/lib/workfs"
@@ -26,6 +28,8 @@ type Places struct {
 	Trust   provenance.Trust // as far as the command read the configuration
 	Project *store.Store
 	Global  *store.Store
+
+	declared func() []names.Full // in the manifest's order; nil when it can not be read
 }
 
 // Find looks for the project at or above the working directory and for the
@@ -37,6 +41,7 @@ func Find(env cli.Env) (*Places, error) {
 	}
 	p := &Places{Dir: env.Dir, Host: artifact.Host(), Limits: artifact.LimitsOf(env.Environ), Home: home}
 	p.Global = store.OfHome(home, p.Limits)
+	p.declared = sync.OnceValue(p.readDeclared)
 	if root, ok := store.FindProject(env.Dir); ok {
 		p.Root = root
 		p.Project = store.OfProject(root, p.Limits)
@@ -78,6 +83,18 @@ func (p *Places) Manifest() (*manifest.Capsule, error) {
 	// Unknown keys are mur-stage's and mur-doctor's to report (MAN-26).
 	m, _, err := manifest.Parse(p.ManifestPath(), data, manifest.Options{Running: cli.Version})
 	return m, err
+}
+
+func (p *Places) readDeclared() []names.Full {
+	m, err := p.Manifest()
+	if err != nil {
+		return nil
+	}
+	var out []names.Full
+	for _, e := range m.Artifacts {
+		out = append(out, e.Name)
+	}
+	return out
 }
 
 // ManifestBytes reads the project's manifest file.
