@@ -148,3 +148,36 @@ func TestVersionsThatDiffer(t *testing.T) {
 		})
 	}
 }
+
+// The commands in two directories: what is foreseen is what the mur-launch that is found
+// would find. DIA-11, DIA-207, DIA-208, SES-271
+func TestCommandsInTwoPlaces(t *testing.T) {
+	h := host{stand(t, murtest.Command), os.Geteuid(), ""}
+	if here := h.doctor(t, "commands").find("staging"); here.Status != "ok" {
+		t.Skipf("no session with commands runs here: %+v", here)
+	}
+	apart := filepath.Join(h.dir, fmt.Sprint(h.uid), "commands", "bin") // on PATH
+	launch := filepath.Join(apart, "mur-launch")
+	if err := os.Rename(filepath.Join(h.dir, "mur-launch"), launch); err != nil {
+		t.Fatal(err)
+	}
+	r, status := h.ask(t, "commands")
+	document, words, err := said(h.on("commands", "mur-stage"))
+	if err != nil {
+		t.Fatalf("%v: %s", err, words)
+	}
+	cmd := h.on("commands", filepath.Join(fmt.Sprint(h.uid), "commands", "bin", "mur-launch"))
+	cmd.Stdin = bytes.NewReader(document)
+	_, words, err = said(cmd)
+	m := firstCode.FindStringSubmatch(words)
+	if err == nil || m == nil || m[1] != "E-IO-001" || !strings.Contains(m[2], apart) {
+		t.Fatalf("%v: %s", err, words)
+	}
+	if !r.predicts(m[1], m[2]) || status != 1 || r.find("staging").Code != "E-IO-001" {
+		t.Errorf("it is refused with %s, and mur-doctor says, with status %d, %+v", words, status, r.Checks)
+	}
+	copyFile(t, murtest.Command(t, "mur-shell"), filepath.Join(apart, "mur-shell"))
+	if r := h.doctor(t, "commands"); r.find("staging").Status != "ok" {
+		t.Errorf("%+v", r.find("staging"))
+	}
+}

@@ -45,14 +45,30 @@ func SiblingOf(self string, environ []string, name string) (path, looked string)
 // ShellFor finds mur-shell for a session that runs commands, which nothing else
 // confines; without it the launch is refused with E-IO-001.
 func ShellFor(environ []string) (string, error) {
-	const name = "mur-shell"
-	path, looked := Sibling(environ, name)
+	path, looked := Sibling(environ, shellName)
+	return shell(path, looked)
+}
+
+// ForeseeShell is what ShellFor will say to the mur-launch that is found from here, and
+// to this program where there is none.
+func ForeseeShell(environ []string) (string, error) {
+	launch, _ := Sibling(environ, "mur-launch")
+	if launch == "" {
+		return ShellFor(environ)
+	}
+	path, looked := SiblingOf(launch, environ, shellName)
+	return shell(path, looked)
+}
+
+const shellName = "mur-shell"
+
+func shell(path, looked string) (string, error) {
 	if path != "" {
 		return path, nil
 	}
-	return "", diag.Errorf("E-IO-001", "the session runs commands, and the program %s, which confines them, is not there: looked for it at %s", name, looked).
+	return "", diag.Errorf("E-IO-001", "the session runs commands, and the program %s, which confines them, is not there: looked for it at %s", shellName, looked).
 		Hint("install the mur commands into one directory").
-		In("launch").About(diag.Subject{Kind: diag.Path, Name: name}).Name("path", name).Name("what was looked for", name)
+		In("launch").About(diag.Subject{Kind: diag.Path, Name: shellName}).Name("path", shellName).Name("what was looked for", shellName)
 }
 
 // OtherShell is the refusal of a mur-launch of one version to run a session's commands

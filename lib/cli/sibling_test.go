@@ -42,6 +42,9 @@ func TestSibling(t *testing.T) {
 	if err := os.Symlink(filepath.Join(elsewhere, "mur-launch"), link); err != nil {
 		t.Fatal(err)
 	}
+	if got, err := ForeseeShell([]string{"PATH=" + filepath.Dir(link)}); err != nil || got != filepath.Join(elsewhere, "mur-shell") {
+		t.Errorf("beside the mur-launch of PATH: %q, %v", got, err)
+	}
 	for self, want := range map[string]string{filepath.Join(elsewhere, "mur-launch"): elsewhere, link: elsewhere, "": dir, "/none/mur-launch": dir} {
 		if got, _ := SiblingOf(self, environ, "mur-shell"); got != filepath.Join(want, "mur-shell") {
 			t.Errorf("beside %q: %q", self, got)

@@ -79,7 +79,7 @@ func run(ctx context.Context, env cli.Env, c *ucli.Context, started time.Time) e
 	if c.Bool("check") && c.IsSet("explain-scope") {
 		return diag.Usagef("--check and --explain-scope exclude each other")
 	}
-	host := stage.Host{Probe: probe.Host, Programs: grants.Disk{}, Formats: forms.Built(), Shell: cli.ShellFor}
+	host := stage.Host{Probe: probe.Host, Programs: grants.Disk{}, Formats: forms.Built(), Shell: cli.ForeseeShell}
 	printer := cli.Diagnostics(env, "mur-stage", c.Bool("json"))
 	if c.Bool("explain-scope") {
 		report, warnings, err := stage.Explain(ctx, in, host, opts)
