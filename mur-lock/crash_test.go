@@ -296,7 +296,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				}
 			},
 			done: func(w *world) {
-				if left, err := bundle.ShelfOf(w.home).Unused(true); err != nil || left != nil {
+				if left, _, err := bundle.ShelfOf(w.home).Unused(true); err != nil || left != nil {
 					w.t.Fatalf("left: %v, %v", left, err)
 				}
 				w.keepBundle()

@@ -22,7 +22,7 @@ var ErrUsed = errors.New("it is used again")
 type Leftover struct {
 	Digest string // "" for files killed writers left unfinished
 	Bytes  int64  // of its files
-	Reason string // why it can go
+	Reason string // why it can go, or is kept
 
 	all   bool
 	files []string // unfinished ones
@@ -32,32 +32,33 @@ type Leftover struct {
 // again; files of bundles no address leads to any more; and what killed programs
 // left. With all also the files of bundles an address leads to, which then must be
 // installed again before they are staged. It changes nothing. An absent shelf has
-// none.
-func (s Shelf) Unused(all bool) ([]Leftover, error) {
+// none. kept are those of which something could go and somebody uses them, with who
+// that is as the reason.
+func (s Shelf) Unused(all bool) (free, kept []Leftover, err error) {
 	dir, err := s.home.OpenExisting(shelfDir, s.options())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer dir.Close()
 	used, err := s.used()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out, err := s.unused(dir, used, all)
-	return out, workfs.Fault(err, "cannot look through the murmur home's bundles")
+	free, kept, err = s.unused(dir, used, all)
+	return free, kept, workfs.Fault(err, "cannot look through the murmur home's bundles")
 }
 
-func (s Shelf) unused(dir *workfs.Root, used map[string]bool, all bool) ([]Leftover, error) {
+func (s Shelf) unused(dir *workfs.Root, used map[string]string, all bool) (free, kept []Leftover, err error) {
 	entries, err := dir.List(".")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	leads, err := addresses(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var names []string
 	for _, e := range entries {
@@ -75,20 +76,27 @@ func (s Shelf) unused(dir *workfs.Root, used map[string]bool, all bool) ([]Lefto
 		}
 	}
 	slices.Sort(names)
-	var out []Leftover
 	for _, name := range names {
 		digest := layout.Prefix + name
-		if used[digest] || guarded(dir, name) {
-			continue
-		}
 		l := Leftover{Digest: digest, all: all}
 		parts := s.parts(dir, name, all || len(leads[digest]) == 0)
 		for _, p := range parts {
 			n, err := weigh(dir, p)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			l.Bytes += n
+		}
+		if id := used[digest]; id != "" {
+			l.Reason = "session " + id + " uses it"
+		} else if guarded(dir, name) {
+			l.Reason = "it is being staged, installed or removed"
+		}
+		if l.Reason != "" {
+			if len(parts) > 0 {
+				kept = append(kept, l)
+			}
+			continue
 		}
 		switch {
 		case slices.Contains(parts, name+fileSuffix) && len(leads[digest]) > 0:
@@ -104,13 +112,13 @@ func (s Shelf) unused(dir *workfs.Root, used map[string]bool, all bool) ([]Lefto
 		default:
 			continue
 		}
-		out = append(out, l)
+		free = append(free, l)
 	}
 	dead, err := deadFiles(dir)
-	if err != nil || len(dead.files) == 0 {
-		return out, err
+	if err == nil && len(dead.files) > 0 {
+		free = append(free, dead)
 	}
-	return append(out, dead), nil
+	return free, kept, err
 }
 
 // Free removes a leftover and returns how many bytes that freed. It is safe beside
@@ -146,7 +154,7 @@ func (s Shelf) Free(ctx context.Context, l Leftover) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if used[l.Digest] {
+	if used[l.Digest] != "" {
 		return 0, ErrUsed
 	}
 	n, err := s.free(ctx, dir, name, l)
@@ -202,12 +210,12 @@ func (s Shelf) parts(dir *workfs.Root, name string, file bool) []string {
 	return out
 }
 
-// used are the digests of the bundles that sessions use.
-func (s Shelf) used() (map[string]bool, error) {
+// used are the digests of the bundles that sessions use, with one of the sessions.
+func (s Shelf) used() (map[string]string, error) {
 	uses, err := stale.Uses(s.home)
-	out := map[string]bool{}
+	out := map[string]string{}
 	for _, u := range uses {
-		out[u.Bundle] = true
+		out[u.Bundle] = u.Session
 	}
 	return out, err
 }

@@ -64,7 +64,7 @@ func staged(t *testing.T, home workfs.Home, b *Bundle) (*workfs.Root, string) {
 func TestUnusedAndFree(t *testing.T) {
 	ctx := context.Background()
 	s, home := shelfOf(t)
-	if found, err := s.Unused(true); err != nil || found != nil {
+	if found, _, err := s.Unused(true); err != nil || found != nil {
 		t.Fatalf("of no shelf: %v, %v", found, err)
 	}
 	one, two := version(t, "1.0.1"), version(t, "1.0.2")
@@ -80,7 +80,7 @@ func TestUnusedAndFree(t *testing.T) {
 	}
 	list := func(all bool) string {
 		t.Helper()
-		found, err := s.Unused(all)
+		found, _, err := s.Unused(all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,8 +98,14 @@ func TestUnusedAndFree(t *testing.T) {
 	if got := list(true); got != orphan {
 		t.Errorf("while the second is staged: %s", got)
 	}
+	if _, kept, err := s.Unused(true); err != nil || len(kept) != 1 || kept[0].Digest != two.Digest || kept[0].Reason != "it is being staged, installed or removed" {
+		t.Errorf("kept while the second is staged: %+v, %v", kept, err)
+	}
 	dir, records := staged(t, home, two)
 	laid.Release()
+	if _, kept, err := s.Unused(true); err != nil || len(kept) != 1 || kept[0].Reason != "session "+filepath.Base(dir.Path())+" uses it" {
+		t.Errorf("kept while a session can be launched: %+v, %v", kept, err)
+	}
 	if got := list(true); got != orphan {
 		t.Errorf("while a session can be launched: %s", got)
 	}
@@ -119,7 +125,7 @@ func TestUnusedAndFree(t *testing.T) {
 	}
 
 	// What came into use since it was listed stays.
-	found, err := s.Unused(true)
+	found, _, err := s.Unused(true)
 	if err != nil || len(found) != 2 {
 		t.Fatalf("%v, %v", found, err)
 	}
@@ -172,7 +178,7 @@ func TestUnusedAndFree(t *testing.T) {
 // free frees all that is unused and wants the bytes that were foretold.
 func free(t *testing.T, s Shelf, all bool) {
 	t.Helper()
-	found, err := s.Unused(all)
+	found, _, err := s.Unused(all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +198,7 @@ func TestUnreadableDocument(t *testing.T) {
 	if err := s.Put(ctx, b, ""); err != nil {
 		t.Fatal(err)
 	}
-	found, err := s.Unused(false)
+	found, _, err := s.Unused(false)
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%v, %v", found, err)
 	}
@@ -200,7 +206,7 @@ func TestUnreadableDocument(t *testing.T) {
 	if err := dir.WriteFile(session.DocumentName, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Unused(false); err == nil {
+	if _, _, err := s.Unused(false); err == nil {
 		t.Error("nobody knows what is used, and something is unused")
 	}
 	if _, err := s.Free(ctx, found[0]); err == nil {
@@ -230,7 +236,7 @@ func TestFreeBesideStagings(t *testing.T) {
 				return
 			default:
 			}
-			found, err := s.Unused(false)
+			found, _, err := s.Unused(false)
 			if err != nil {
 				t.Error(err)
 				return
@@ -274,7 +280,7 @@ func TestFreeBesideStagings(t *testing.T) {
 	// Nobody stages any more, so one more round frees what is left.
 	close(done)
 	pruner.Wait()
-	found, err := s.Unused(false)
+	found, _, err := s.Unused(false)
 	for _, l := range found {
 		n, err := s.Free(ctx, l)
 		if err != nil {

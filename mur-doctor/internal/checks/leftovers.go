@@ -208,7 +208,7 @@ func served(fingerprint string) bool {
 
 // bundles says how much mur-lock prune --bundles would free.
 func bundles(home workfs.Home) []Check {
-	found, err := bundle.ShelfOf(home).Unused(false)
+	found, _, err := bundle.ShelfOf(home).Unused(false)
 	if err != nil {
 		return []Check{fault("bundle", Warning, err)}
 	}

@@ -134,7 +134,7 @@ func inUse(row report.Row, what, reason string) report.Row {
 // only tells.
 func PruneBundles(ctx context.Context, p *project.Places, all, dry bool) (report.Report, error) {
 	shelf := bundle.ShelfOf(p.Home)
-	found, err := shelf.Unused(all)
+	found, kept, err := shelf.Unused(all)
 	if err != nil {
 		return report.Report{}, err
 	}
@@ -144,19 +144,12 @@ func PruneBundles(ctx context.Context, p *project.Places, all, dry bool) (report
 	if !dry {
 		verb, sum = "pruned", "freed"
 	}
+	for _, l := range kept {
+		row, what := bundleRow(shelf, l)
+		rep.Rows = append(rep.Rows, inUse(row, what, l.Reason))
+	}
 	for _, l := range found {
-		what := "the unfinished files of bundles"
-		if l.Digest != "" {
-			what = "the bundle " + l.Digest
-		}
-		name, version := shelf.Called(l)
-		if name != "" {
-			what = fmt.Sprintf("the bundle %s@%s (%s)", name, version, l.Digest)
-		}
-		row := report.Row{
-			Name: name, Version: version, SHA256: strings.TrimPrefix(l.Digest, layout.Prefix), Digest: l.Digest,
-			Outcome: report.WouldPrune, Bytes: l.Bytes, Reason: l.Reason,
-		}
+		row, what := bundleRow(shelf, l)
 		if !dry {
 			row.Outcome = report.Pruned
 			row.Bytes, err = shelf.Free(ctx, l)
@@ -175,4 +168,21 @@ func PruneBundles(ctx context.Context, p *project.Places, all, dry bool) (report
 	}
 	rep.Note = fmt.Sprintf("%s %d bytes", sum, freed)
 	return rep, nil
+}
+
+// bundleRow is the row of a bundle, and what it is called in a line.
+func bundleRow(shelf bundle.Shelf, l bundle.Leftover) (row report.Row, what string) {
+	name, version := shelf.Called(l)
+	switch {
+	case l.Digest == "":
+		what = "the unfinished files of bundles"
+	case name == "":
+		what = "the bundle " + l.Digest
+	default:
+		what = fmt.Sprintf("the bundle %s@%s (%s)", name, version, l.Digest)
+	}
+	return report.Row{
+		Name: name, Version: version, SHA256: strings.TrimPrefix(l.Digest, layout.Prefix), Digest: l.Digest,
+		Outcome: report.WouldPrune, Bytes: l.Bytes, Reason: l.Reason,
+	}, what
 }

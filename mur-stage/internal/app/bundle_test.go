@@ -64,7 +64,7 @@ func shelve(ts *testscript.TestScript, neg bool, args []string) {
 func unused(ts *testscript.TestScript, neg bool, args []string) {
 	home, err := workfs.FindHome([]string{"HOME=" + ts.Getenv("HOME"), "MURMUR_HOME=" + ts.Getenv("MURMUR_HOME")})
 	ts.Check(err)
-	found, err := bundle.ShelfOf(home).Unused(true)
+	found, _, err := bundle.ShelfOf(home).Unused(true)
 	ts.Check(err)
 	if (len(found) > 0) == neg {
 		ts.Fatalf("unused: %+v", found)
