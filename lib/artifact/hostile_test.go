@@ -6,6 +6,7 @@ import (
 	"compress/flate"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"os"
 	"strings"
@@ -161,7 +162,9 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 		"several disks":           {patch(good, 4, 1), "several disks"},
 		"count too high":          {patch(good, 8, 2, 0, 2, 0), "cut short or damaged"},
 		"count too low":           {patch(build(m, item{name: "a"}), 8, 1, 0, 1, 0), "more entries than it counts"},
-		"zip64 count":             {patch(good, 8, 0xff, 0xff, 0xff, 0xff), "ZIP64"},
+		"zip64 count":             {patch(good, 8, 0xff, 0xff, 0xff, 0xff), "65535 entries or more"},
+		"a hundred thousand":      {hundredThousand(t), "65535 entries or more"},
+		"zip64 size":              {patch(good, 12, 0xff, 0xff, 0xff, 0xff), "ZIP64 archive"},
 		"directory out of bounds": {patch(good, 16, 0xff, 0xff, 0xff, 0x7f), "directory"},
 		"doubled name":            {build(m, m), "two entries named"},
 		"doubled by slash":        {build(m, item{name: "/murmur.yaml", data: "x"}), "two entries named"},
@@ -197,6 +200,22 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hundredThousand is an archive with so many entries as zip tools write it.
+func hundredThousand(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := range 100_000 {
+		if _, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("f%d", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // ART-193: each field the two headers share is compared.

@@ -93,7 +93,9 @@ func findDirectory(data []byte) (start, end, count int, err error) {
 		return 0, 0, 0, errors.New("bytes follow its end record")
 	case u16(4) != 0 || u16(6) != 0 || u16(8) != u16(10):
 		return 0, 0, 0, errors.New("it is a part of an archive over several disks")
-	case u16(10) == 0xffff || size == 0xffffffff || offset == 0xffffffff:
+	case u16(10) == 0xffff:
+		return 0, 0, 0, fmt.Errorf("it has 65535 entries or more, counted as ZIP64, and more than %d are not accepted", MaxEntries)
+	case size == 0xffffffff || offset == 0xffffffff:
 		return 0, 0, 0, errors.New("it is a ZIP64 archive, which is not accepted")
 	case offset+size != int64(at):
 		return 0, 0, 0, errors.New("its directory does not end where its end record begins")
