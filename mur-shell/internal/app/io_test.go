@@ -40,7 +40,12 @@ func TestBandwidth(t *testing.T) {
 			t.Skip(probe.stderr)
 		}
 		if probe.code != 0 {
-			t.Skipf("the file system of the work folder can not be written past the cache: %s", probe.stderr)
+			fd, err := unix.Open(filepath.Join(p.work, "direct"), unix.O_CREAT|unix.O_WRONLY|unix.O_DIRECT, 0o600)
+			if err == nil {
+				unix.Close(fd)
+				t.Fatalf("the work folder can be written past the cache, and dd can not in it: %s", probe.stderr)
+			}
+			t.Skipf("the file system of the work folder can not be written past the cache: %v", err)
 		}
 		_ = os.Remove(filepath.Join(p.work, "big"))
 		began := time.Now()

@@ -65,7 +65,7 @@ func TestKilledOnCgroupV2Alone(t *testing.T) {
 	}
 	if n, _ := out.Read(make([]byte, 16)); n == 0 {
 		_ = cmd.Wait()
-		t.Skipf("nothing runs with the v2 tree alone: %s", said.String())
+		t.Fatalf("nothing runs with the v2 tree alone: %s", said.String())
 	}
 	groups := func() []string {
 		found, err := filepath.Glob(filepath.Join(tree, fmt.Sprintf("run-*-%d-*", cmd.Process.Pid)))
