@@ -12,11 +12,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mur-capsules/mur/lib/trace/tracegen"
 
+	"github.com/mur-capsules/mur/lib/murtest"
 	"github.com/mur-capsules/mur/mur-trace/internal/record"
 	"github.com/mur-capsules/mur/mur-trace/internal/source"
 )
@@ -38,8 +40,10 @@ func openBrowser(t *testing.T, url string) *browser {
 	if err != nil {
 		t.Skip("chromium is not installed: scripts/install-test-deps.sh installs it")
 	}
+	profile := t.TempDir()
 	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
-		"--remote-debugging-pipe", "--window-size=1280,800", "--user-data-dir="+t.TempDir())
+		"--remote-debugging-pipe", "--window-size=1280,800", "--user-data-dir="+profile)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	toRead, toWrite, err := os.Pipe()
 	if err != nil {
@@ -58,8 +62,12 @@ func openBrowser(t *testing.T, url string) *browser {
 	limit := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() {
 		limit.Stop()
-		_ = cmd.Process.Kill()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
+		// Its other processes write into the profile until they have ended too.
+		if !murtest.Within(10*time.Second, func() bool { return len(murtest.Processes(t, profile)) == 0 }) {
+			t.Errorf("chromium goes on: %q", murtest.Processes(t, profile))
+		}
 		toWrite.Close()
 		fromRead.Close()
 	})
